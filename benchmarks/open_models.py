@@ -92,8 +92,8 @@ def measure(name: str, count: int, repeats: int, seed: int) -> Measured:
     (model,) = [each for each in OPEN_MODELS if each.name == name]
     loaded, random = model.load(), np.random.default_rng(seed)
     given = [(sizes, model.inputs(random, sizes)) for sizes in model.some(count, seed)]
-    session = _session(loaded)
-    emitted = _counted()
+    reference = session(loaded)
+    emitted = counted()
     program = frontend.prepare(loaded, target=TARGET)
     found = Measured(name)
     results = []
@@ -113,7 +113,7 @@ def measure(name: str, count: int, repeats: int, seed: int) -> Measured:
         "",
     )
     for (_, inputs), result in zip(given, results, strict=True):
-        expected = session.run(None, inputs)
+        expected = reference.run(None, inputs)
         largest, is_right = error(result, expected)
         found.error, found.is_right = max(found.error, largest), found.is_right and is_right
         static = frontend.prepare(loaded, target=TARGET)
@@ -122,7 +122,7 @@ def measure(name: str, count: int, repeats: int, seed: int) -> Measured:
         runs: list[Callable[[], object]] = [
             lambda given=inputs: program(given),
             lambda given=inputs, run=static: run(given),
-            lambda given=inputs: session.run(None, given),
+            lambda given=inputs: reference.run(None, given),
         ]
         times = least(runs, repeats)
         for kept, seconds in zip((found.open, found.static, found.reference), times, strict=True):
@@ -130,7 +130,7 @@ def measure(name: str, count: int, repeats: int, seed: int) -> Measured:
     return found
 
 
-def _session(model: Any) -> Any:
+def session(model: Any) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -139,7 +139,7 @@ def _session(model: Any) -> Any:
     return onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
 
 
-def _counted() -> list[int]:
+def counted() -> list[int]:
     """The bytes of each object that LLVM makes from now on, in a list that grows."""
     from opgen_runtime.codegen.objects import compile as objects
 

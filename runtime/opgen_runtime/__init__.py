@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from .run.compile.scheduled import lower as lower
     from .run.executor import Executable as Executable
     from .run.executor import GraphRuntime as GraphRuntime
+    from .run.executor import State as State
     from .run.executor import Value as Value
     from .run.executor import asarray as asarray
     from .run.executor import build as build
@@ -94,7 +95,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "base.arith": ("Any", "dim"),
     "base.errors": ("OpgenError",),
-    "run.executor": ("Executable", "GraphRuntime", "Value", "asarray", "build", "create_executor", "load"),
+    "run.executor": ("Executable", "GraphRuntime", "State", "Value", "asarray", "build", "create_executor", "load"),
     "ir": (
         "Call", "Constant", "Expr", "Function", "IRModule", "If", "Let", "Tuple", "TupleGetItem", "Var",
         "const", "free_vars", "parse_expr",

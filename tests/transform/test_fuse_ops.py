@@ -490,3 +490,43 @@ def _flat(result: object) -> list[np.ndarray]:
     if isinstance(result, tuple):
         return [array for part in result for array in _flat(part)]
     return [result.numpy()]  # type: ignore[attr-defined]
+
+
+BATCHES = TensorType((2, 6, 8), "float32")
+VIEWS = {
+    "a transposition": (
+        ops.matmul(x("q", TensorType((2, 1, 8), "float32")), ops.transpose(x("k", BATCHES), axes=(0, 2, 1))),
+        [["transpose", "matmul"]],
+    ),
+    "a slice of what is computed": (
+        ops.matmul(
+            x("q", TensorType((2, 1, 4), "float32")),
+            ops.strided_slice(ops.exp(x("k", BATCHES)), begin=(0,), end=(4,), axes=(1,)),
+        ),
+        [["exp", "strided_slice"], ["matmul"]],
+    ),
+    "one of two": (
+        ops.matmul(
+            x("q", TensorType((2, 1, 6), "float32")),
+            ops.strided_set(x("k", BATCHES), x("v", BATCHES), begin=(0,), end=(2,)),
+        ),
+        [["strided_set"], ["matmul"]],
+    ),
+    "many rows": (
+        ops.matmul(x("q", TensorType((2, 5, 8), "float32")), ops.transpose(x("k", BATCHES), axes=(0, 2, 1))),
+        [["transpose"], ["matmul"]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_products_of_few_rows_read_what_moves_elements_where_it_lies(name: str) -> None:
+    """Others read each element often, or what is computed once."""
+    expr, expected = VIEWS[name]
+    assert segments(expr) == expected
+
+
+def test_what_others_read_too_is_stored_once() -> None:
+    k = ops.transpose(x("k", BATCHES), axes=(0, 2, 1))
+    product = ops.matmul(x("q", TensorType((2, 1, 8), "float32")), k)
+    assert segments(ir.Tuple((product, k))) == [["transpose"], ["matmul"]]

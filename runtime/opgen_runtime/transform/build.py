@@ -13,7 +13,7 @@ import numpy as np
 from ..base.errors import PassError
 from ..ir import Call, Constant, Expr, Tuple, const
 from ..ir.operators import apply_operator
-from ..operator import Attrs, Op, TensorType, Type
+from ..operator import Attrs, Dim, Op, TensorType, Type
 
 # What passes build with -> (op, the attr that says how).
 EXPAND: Final = ("expand_dims", "axis")
@@ -29,6 +29,8 @@ ZEROS_LIKE: Final = "zeros_like"
 RESHAPE_LIKE: Final = "reshape_like"
 TAKE: Final = ("take", "axis")
 UPDATE: Final = "scatter_nd"
+PUT: Final = ("put_slice", "axis", "start")
+SLICE: Final = "strided_slice"
 ALL: Final = "logical_and"
 LAYOUT: Final = ("layout_transform", "src_layout", "dst_layout")
 # The ops of `arith.Binary` and `arith.Compare`: an operator, or an op that no operator is bound to.
@@ -139,6 +141,37 @@ def is_row_update(call: Call) -> bool:
         and place.shape == (1, 1)
         and value.shape == (1, *rows.shape[1:])
     )
+
+
+def put_slice(x: Expr, part: Expr, axis: int, start: Dim) -> Expr:
+    """The tensor with the elements of another one along an axis from a position on."""
+    return call(PUT[0], [x, part], **{PUT[1]: axis, PUT[2]: start})
+
+
+def first(x: Expr, axis: int, count: Dim) -> Expr:
+    """The first elements of a tensor along an axis, of which there are as many."""
+    return call(SLICE, [x], begin=(0,), end=(count,), axes=(axis,), assume_inbound=True)
+
+
+def concatenated(joined: Expr, first: Expr) -> int | None:
+    """The axis along which a tensor is `first` with one other behind it; None where it is not."""
+    if not isinstance(joined, Call) or joined.op is not Op.get(CONCATENATE[0]):
+        return None
+    (parts,) = joined.args
+    if not isinstance(parts, Tuple) or len(parts.fields) != 2 or parts.fields[0] is not first:
+        return None
+    type_ = joined.checked_type
+    assert isinstance(type_, TensorType)
+    return int(getattr(joined.attrs, CONCATENATE[1])) % len(type_.shape)
+
+
+def put_by(call: Call) -> tuple[int, Dim] | None:
+    """(axis, start) of a call of `put_slice`; None for another."""
+    if call.op is not Op.get(PUT[0]):
+        return None
+    type_ = call.checked_type
+    assert isinstance(type_, TensorType)
+    return int(getattr(call.attrs, PUT[1])) % len(type_.shape), getattr(call.attrs, PUT[2])
 
 
 def binary(op: str, a: Expr, b: Expr) -> Expr | None:

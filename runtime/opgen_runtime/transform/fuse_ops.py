@@ -5,6 +5,7 @@ Each segment becomes a function marked `Primitive`, called in place of its ops. 
     level 1   by patterns: elementwise and injective ops with what reads them, reductions with their epilogues
     level 2   by rows: reductions with what reads them, where the schedule can keep a row in the cache (softmax,
     layer norm)
+              contractions with what moves the elements of an operand of which they read each a few times
               sweeps over one shape that share an operand of that shape, as one segment of several results
 
 The fields of an op of several results, such as a split, are joined each for itself with what reads it; those with which
@@ -24,6 +25,7 @@ from ..lower.library.fusion import (
     join_fields,
     join_rows,
     join_sweeps,
+    join_views,
     partition,
     reasons,
 )
@@ -71,7 +73,9 @@ def _grouped(
         find_post_dominators(nodes, max_ops)
         join_by_pattern(nodes, groups)
         if opt_level > 1:
-            join_rows(nodes, groups, Target.host() if target is None else target)
+            chosen = Target.host() if target is None else target
+            join_rows(nodes, groups, chosen)
+            join_views(nodes, groups, chosen)
             join_sweeps(nodes, groups)
     join_fields(nodes, groups)
     return nodes, groups

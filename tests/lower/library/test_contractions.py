@@ -388,7 +388,14 @@ def test_convolutions_with_strides(
 
 @pytest.mark.parametrize(
     ("shape", "summed", "along"),
-    [((7,), 512, True), ((25,), 512, False), ((7,), 100, False), ((5, 6), 512, False)],
+    [
+        ((7,), 512, True),
+        ((25,), 512, False),
+        ((7,), 100, False),
+        ((6,), 100, True),
+        ((2,), 40, False),
+        ((5, 6), 512, False),
+    ],
 )
 def test_few_rows_are_summed_along_lines_of_both_operands(
     shape: tuple[int, ...], summed: int, along: bool

@@ -20,6 +20,7 @@ from opgen_runtime.run.compile.kernel.segments import Site
 from opgen_runtime.run.compile.program.plan import (
     Again,
     Copy,
+    Donation,
     Else,
     End,
     Held,
@@ -28,6 +29,7 @@ from opgen_runtime.run.compile.program.plan import (
     Loop,
     Plan,
     Put,
+    PutSlice,
     Run,
 )
 from opgen_runtime.run.compile.program.plan_contract import View
@@ -95,6 +97,34 @@ PUT: Final = Plan(  # until %0: row %1 of %4, which begins as %2, is %3
     {},
     0,
 )  # fmt: skip
+SLICE: Final = Plan(  # %3, in the memory of %0, is %0 with exp(%1) in its second half
+    2,
+    {},
+    (Held((8,), F4.dtype), F4, F4, Held((8,), F4.dtype)),
+    (Run(1, (1,), (2,)), PutSlice(3, 2, 0, 4)),
+    (3,),
+    0,
+    (),
+    {2: 0},
+    64,
+    (),
+    (Donation(0, 0),),
+)
+GROWN: Final = (
+    Plan(  # %2, in the memory of %0, is %0 with %1 at its end; %3 = exp(%0), which does not read that
+        2,
+        {},
+        (F4, Held((1,), F4.dtype), F4, F4),
+        (PutSlice(2, 1, 0, 3), Run(1, (0,), (3,))),
+        (2, 3),
+        (0, 1),
+        (),
+        {},
+        0,
+        (),
+        (Donation(0, 0, grows=True),),
+    )
+)
 N: Final = dim("n")
 OPEN: Final = replace(
     LINE,
@@ -150,6 +180,14 @@ PLANS: Plants = {
         held(PUT, 3, ROWS),
         "instruction 5, Put: %3 holds float32[3, 4], which is no row of %4",
     ),
+    "what is put is a slice": (
+        with_code(SLICE, 1, PutSlice(3, 2, 0, 5)),
+        "instruction 1, PutSlice: %2, float32[4], from 5 on along axis 0 is not within %3, float32[8]",
+    ),
+    "donated memory is of the result's type": (
+        view(SLICE, donations=(Donation(1, 0),)),
+        "result 0 is float32[8], and takes the memory of input 1, float32[4]",
+    ),
     "sizes are made of the inputs' dims": (view(OPEN, space=dim("m") * 64), "the arena has a size of m"),
     "inputs and constants are only read": (
         with_code(LINE, 1, Run(1, (2,), (1,)), Run(1, (2,), (4,))),
@@ -176,6 +214,10 @@ PLANS: Plants = {
             space=64,
         ),
         "instruction 5, Put, writes into %4, which instruction 6, Copy, has, too",
+    ),
+    "donated memory is filled when it is read no more": (
+        view(LINE, code=(*LINE.code[:2], Run(0, (4, 0), (3,))), donations=(Donation(0, 0),)),
+        "instruction 2, Run, fills %3 in the memory of the input %0, which is read there or later",
     ),
     "each slot has one place": (view(LINE, offsets={2: 0}), "%4 has no place in the arena"),
     "places are aligned and in the arena": (
@@ -226,7 +268,46 @@ MORE: list[tuple[Callable[[], View], str]] = [
         "instruction 1, Run, fills %4 at 64 to 212, n = 37, where %2, which is read later, lies at 0 to 148",
     ),
 ]
-RIGHT: Final = {"a line": LINE, "a loop": LOOP, "rows": PUT, "open": OPEN}
+MORE += [
+    (
+        with_code(SLICE, 1, PutSlice(3, 2, 1, 4)),
+        "%2 holds float32[4], which is no slice of %3, float32[8], along axis 1",
+    ),
+    (with_code(SLICE, 1, PutSlice(3, 2, 0, -1)), "%2, float32[4], from -1 on along axis 0 is not within %3"),
+    (
+        with_code(SLICE, 1, PutSlice(3, 2, 0, dim("m"))),
+        "the start of instruction 1, PutSlice has a size of m",
+    ),
+    (with_code(SLICE, 1, PutSlice(3, 0, 0, 0)), "PutSlice, fills %3 in the memory of the input %0, which is"),
+    (with_code(SLICE, 1, PutSlice(0, 2, 0, 4)), "instruction 1, PutSlice fills %0, which is an input"),
+    (view(SLICE, donations=()), "PutSlice, fills a slice of %3, which has the memory of no input"),
+    (
+        view(SLICE, donations=(Donation(2, 0),)),
+        "result 0 takes the memory of input 2, and one of them is none",
+    ),
+    (view(SLICE, donations=(Donation(0, 0), Donation(1, 0))), "input 1, and one of them is donated twice"),
+    (
+        view(LINE, held=(*LINE.held, PLACE), lengths=((0, 0, 5),), donations=(Donation(0, 0),)),
+        "result 0 takes the memory of input 0, and its size depends on data",
+    ),
+    (
+        view(GROWN, donations=(Donation(0, 0),)),
+        "instruction 0, PutSlice, fills %2 in the memory of the input %0, which is read there or later",
+    ),
+    (
+        with_code(GROWN, 0, Copy(0, 2)),
+        "instruction 0, Copy, fills %2 in the memory of the input %0, which is read there or later",
+    ),
+]
+RIGHT: Final = {
+    "a line": LINE,
+    "a loop": LOOP,
+    "rows": PUT,
+    "open": OPEN,
+    "in place": replace(LINE, donations=(Donation(0, 0),)),
+    "a slice": SLICE,
+    "grown": GROWN,
+}
 
 # ------------------------------------------------------------------ what the other stages give
 

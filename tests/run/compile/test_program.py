@@ -16,17 +16,18 @@ from opgen_runtime.base.errors import ExecutorError, PassError
 from opgen_runtime.run.compile import pipeline, stage_texts
 from opgen_runtime.run.compile.interpret import run_op_by_op
 from opgen_runtime.run.compile.program import arena, planning
-from opgen_runtime.run.compile.program.plan import Plan
+from opgen_runtime.run.compile.program.plan import Donation, Plan
 from opgen_runtime.run.compile.program.plan_contract import PLAN, View
-from opgen_runtime.run.compile.program.program_records import Sections
+from opgen_runtime.run.compile.program.program_records import Planned, Sections
 from opgen_runtime.run.compile.store import artifact
-from opgen_runtime.run.executor.driver import asked
+from opgen_runtime.run.executor.driver import asked, build_program
 from opgen_runtime.transform import PassContext
 from tests.run.compile.planted_programs import DATA, KERNELS, MORE, RIGHT, TWO, X
 
 RANDOM = np.random.default_rng(3)
 N = rt.dim("n")
 OPEN = ir.Var("o", rt.TensorType((N, 4), "float32"))
+PART = ir.Var("p", rt.TensorType((N, 1), "float32"))
 COUNT = """
 def @main(%n: Tensor[(), int64], %w: Tensor[(3,), float32]) { @sum(%n, %w, multiply(%w, 0f)) }
 def @sum(%n: Tensor[(), int64], %w: Tensor[(3,), float32], %s: Tensor[(3,), float32]) -> Tensor[(3,), float32] {
@@ -88,6 +89,51 @@ def test_every_prefix_computes_the_same(name: str, monkeypatch: pytest.MonkeyPat
         seen.append(stage.name)
     assert seen == [stage.name for stage in pipeline.PROGRAM]
     compare(rt.build(program).run(arrays), wanted)
+
+
+Y = ir.Var("y", X.checked_type)
+DONATED: dict[str, tuple[ir.Function, list[np.ndarray], tuple[Donation, ...], list[str]]] = {
+    "written in place": (ir.Function((X, Y), ops.exp(ops.cumsum(X))), [f32(4), f32(4)], (Donation(0, 0),), []),
+    "copied at the end": (ir.Function((X,), ops.exp(X)), [f32(4)], (Donation(0, 0),), ["Copy"]),
+    "two by turns": (
+        ir.Function((X, Y), ir.Tuple((ops.exp(ops.cumsum(Y)), ops.exp(ops.cumsum(X))))),
+        [f32(4), f32(4)],
+        (Donation(0, 0), Donation(1, 1)),
+        ["Copy"],
+    ),
+    "a slice of open dims": (
+        ir.Function((OPEN, PART), ops.put_slice(OPEN, PART, axis=1, start=2)),
+        [f32(5, 4), f32(5, 1)],
+        (Donation(0, 0),),
+        ["PutSlice"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DONATED)
+def test_every_prefix_computes_the_same_of_donated_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPGEN_VERIFY", "1")
+    function, arrays, donations, kinds = DONATED[name]
+    wanted = expected(function, arrays)
+    for stage, record in pipeline.through_program(asked(function, donations=donations)):
+        assert stage.oracle is not None
+        compare(stage.oracle(record, arrays), wanted)
+        if isinstance(record, Planned):
+            assert record.plan is not None
+            assert [kind for each in record.plan.code if (kind := type(each).__name__) != "Run"] == kinds
+    given = [array.copy() for array in arrays]
+    found = build_program(function, donations=donations).run(given)
+    compare(found, wanted)
+    results = found if isinstance(found, tuple) else (found,)
+    assert all([results[each.result] is given[each.param] for each in donations])
+
+
+def test_a_result_that_is_written_too_early_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPGEN_VERIFY", "1")
+    monkeypatch.setattr(planning, "in_donated", lambda code, *_: list(code))
+    function, _, donations, _ = DONATED["copied at the end"]
+    with pytest.raises(ExecutorError, match="rule: donated memory is filled when it is read no more"):
+        build_program(function, donations=donations)
 
 
 def test_the_stages_are_these() -> None:
@@ -211,9 +257,9 @@ def shorter_lives(code: Any) -> dict[int, tuple[int, int]]:
     return {slot: (first, max(first, last - 1)) for slot, (first, last) in LIVES(code).items()}
 
 
-LIVES: Any = arena._lives
+LIVES: Any = arena.lives
 MISTAKES: dict[str, tuple[Any, str, Any, str]] = {
-    "lives end early": (arena, "_lives", shorter_lives, "what lives at one time lies apart"),
+    "lives end early": (arena, "lives", shorter_lives, "what lives at one time lies apart"),
     "places too small": (arena, "_padded", lambda size: 64, "places are aligned and in the arena"),
     "nothing is filled": (planning._Body, "_fill", lambda *_: None, "results are filled"),
     "something runs twice": (

@@ -35,6 +35,7 @@ from .build import (
     truncdiv,
     truncmod,
 )
+from .closures import closure
 from .conditions import conjuncts
 from .convert import register_range
 from .evaluate import evaluate_scalar, hinted
@@ -99,6 +100,7 @@ __all__ = [
     "boolean",
     "call",
     "cast",
+    "closure",
     "common_dtype",
     "comparing",
     "conjuncts",

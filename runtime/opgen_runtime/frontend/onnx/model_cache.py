@@ -43,7 +43,7 @@ class Facts:
 
 
 class CompiledModels:
-    """`facts`: of a model that another process has checked, None where none has, or not all inputs are tensors."""
+    """`facts`: of a model that this process or another has checked; None of one not all of whose inputs are tensors."""
 
     def __init__(self, model: ModelLike, target: Target | None, limits: Limits) -> None:
         self._source = Source(model)
@@ -65,7 +65,7 @@ class CompiledModels:
         return Model(source.given, content)
 
     def remember(self, model: Model, signature: Signature, why_not_open: str | None) -> None:
-        """Keep what was found of the model."""
+        """Keep what was found of the model, for this process and others."""
         with importing:
             from .signature import TensorInput
         if model.has_data_beside:
@@ -78,8 +78,8 @@ class CompiledModels:
             dims = None if each.dims is None else [d if isinstance(d, int) else -1 for d in each.dims]
             inputs.append([each.name, str(each.dtype), dims])
         made = {"inputs": inputs, "why_not_open": why_not_open}
-        if self._keep_fact(made):
-            self.facts = _read(made)
+        self._keep_fact(made)
+        self.facts = _read(made)
 
     def takes(self, arrays: Sequence[np.ndarray]) -> bool:
         """Whether there may be programs for inputs, and the arrays fit the model."""
@@ -132,11 +132,10 @@ class CompiledModels:
         key = self._key("model", ())
         return None if key is None else program_cache.fact(key)
 
-    def _keep_fact(self, made: Mapping[str, object]) -> bool:
+    def _keep_fact(self, made: Mapping[str, object]) -> None:
         key = self._key("model", ())
         if key is not None:
             program_cache.keep_fact(key, made)
-        return key is not None
 
     def _key(self, what: str, arrays: Sequence[np.ndarray]) -> str | None:
         digest = self._source.digest

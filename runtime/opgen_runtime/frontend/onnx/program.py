@@ -6,7 +6,7 @@ What is found in the cache of programs runs without the front end, which is impo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, overload
 
 import numpy as np
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .graph import Model
     from .signature import Signature
     from .specialised import Specialisation
+    from .stateful import StatefulProgram
 
 _DEFECTS: Final = (
     ArithmeticError,
@@ -86,6 +87,11 @@ class Program:
         self._names: tuple[str, ...] = self.signature.names if facts is None else facts.names
         self._why_not_open = self._why_closed() if facts is None else facts.why_not_open
 
+    @property
+    def why_not_open(self) -> str | None:
+        """Why there is no program for all sizes, as far as that is known; None where there may be one."""
+        return self._why_not_open
+
     @lazy
     def model(self) -> Model:
         """The model, which keeps the rules, and all of whose operators have a mapping."""
@@ -120,6 +126,8 @@ class Program:
                 key = tuple([(array.dtype, array.shape) for array in arrays])  # that of `key_of`
                 result = self._kept(key, arrays)
                 if result is None:
+                    result = self._run_open(arrays)
+                if result is None:
                     result = self._compiled_models(key, arrays)
                 if result is not None:
                     return result
@@ -149,6 +157,23 @@ class Program:
                 self._entry = found.entry()
                 return result
         return None
+
+    def _run_open(self, arrays: list[np.ndarray]) -> list[Any] | None:
+        """The outputs of the program for all sizes; None where there is none yet, and where it refuses the arrays.
+
+        A call at sizes that come for the first time keeps nothing of its own: the program does.
+        """
+        found = self._open
+        if found is None or self._why_not_open is not None:
+            return None
+        if not self._cache.takes(arrays) or not self._allows(found, arrays):
+            return None
+        try:
+            result = found.run(arrays)
+        except OpgenError:  # a program for their shapes says why
+            return None
+        self._entry = found.entry()
+        return result
 
     def _compiled_models(self, key: object, arrays: list[np.ndarray]) -> list[Any] | None:
         """The outputs of a program that another process has left in the cache; None where there is none.
@@ -232,8 +257,8 @@ class Program:
         """Make the program for all sizes, or find out why there is none."""
         try:
             made = self._specialisation(values, self._open_types(arrays))
+            self._why_not_open = made.why_interpreted  # first, for threads that look for the program
             self._open = made
-            self._why_not_open = made.why_interpreted
             self._cache.keep(made, values, is_open=True)
         except OpgenError as error:
             raise_defect(error)
@@ -286,16 +311,43 @@ class Program:
         return "\n".join(lines)
 
 
-def prepare(model: ModelLike, target: Target | str | None = None, limits: Limits = DEFAULT_LIMITS) -> Program:
+@overload
+def prepare(
+    model: ModelLike, target: Target | str | None = None, limits: Limits = DEFAULT_LIMITS
+) -> Program: ...
+@overload
+def prepare(
+    model: ModelLike,
+    target: Target | str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    states: Mapping[str, str],
+) -> StatefulProgram: ...
+def prepare(
+    model: ModelLike,
+    target: Target | str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    *,
+    states: Mapping[str, str] | None = None,
+) -> Program | StatefulProgram:
     """A callable that takes the inputs (a sequence in the graph's order, or a mapping by name) and gives a list.
 
     It compiles for the shapes of the first call, then once for all sizes of dims that the model leaves open, where its
     operators allow that, else for each combination of shapes and of the values of shape-like inputs.
     What another process has compiled of the same model is taken from the cache.
+    `states`: inputs that are `opgen_runtime.State`, each with the output that is the input joined with more behind it:
+    that is appended in place, and the state is given back as the output.
     `model`: a `ModelProto`, its bytes, or the path of a file.  `limits`: what it may ask for.  Raises ModelError for a
     model that breaks a rule of ONNX, UnsupportedOperatorError with all nodes that have no mapping.
     """
-    return Program(model, Target.parse(target) if isinstance(target, str) else target, limits)
+    made = Program(model, Target.parse(target) if isinstance(target, str) else target, limits)
+    if not states:
+        return made
+    with importing:
+        from .stateful import StatefulProgram
+    if made.why_not_open is not None:
+        raise ModelError(f"a model with states needs a program for all sizes, and {made.why_not_open}")
+    return StatefulProgram(made.model, made.signature, made.target, limits, states)
 
 
 def run(model: ModelLike, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Any]:

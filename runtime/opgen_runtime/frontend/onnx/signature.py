@@ -131,21 +131,25 @@ class Signature:
         return tuple([each.name for each in self.inputs])
 
     def bind(self, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
-        """One value an input, in order. Raises ModelError."""
+        """One value an input, in order, as the program takes it. Raises ModelError."""
+        values = self.in_order(inputs)
+        return [each.check(value) for each, value in zip(self.inputs, values, strict=True)]
+
+    def in_order(self, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
+        """One value an input, in order. Raises ModelError where one is missing or too many."""
         if isinstance(inputs, Mapping):
             unknown = [name for name in inputs if name not in self.names]
             missing = [name for name in self.names if name not in inputs]
             if unknown or missing:
                 wrong = f"no input {unknown[0]!r}" if unknown else f"input {missing[0]!r} is not given"
                 raise ModelError(f"{wrong}; the model's inputs are {', '.join(self.names) or 'none'}")
-            values: Sequence[Any] = [inputs[name] for name in self.names]
-        else:
-            values = list(inputs)
-            if len(values) != len(self.inputs):
-                raise ModelError(
-                    f"the model has {len(self.inputs)} inputs ({', '.join(self.names)}), found {len(values)}"
-                )
-        return [each.check(value) for each, value in zip(self.inputs, values, strict=True)]
+            return [inputs[name] for name in self.names]
+        values = list(inputs)
+        if len(values) != len(self.inputs):
+            raise ModelError(
+                f"the model has {len(self.inputs)} inputs ({', '.join(self.names)}), found {len(values)}"
+            )
+        return values
 
 
 def signature_of(model: Model) -> Signature:

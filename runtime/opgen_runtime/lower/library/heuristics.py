@@ -32,6 +32,11 @@ MAX_DISTANCE_GROUPS: Final = Heuristic(
     256,
     "groups between two that may be joined, and reads that the search between them follows",
 )
+MAX_VIEW_READS: Final = Heuristic(
+    "fusion.max_view_reads",
+    4,
+    "reads of an element, on average, up to which a contraction reads it where it lies out of order",
+)
 
 # ---------------------------------------------------------------- what is stored, what is inlined
 
@@ -107,6 +112,9 @@ RESERVED_REGISTERS: Final = Heuristic(
 )
 MIN_SUM_VECTORS: Final = Heuristic(
     "contraction.min_sum_vectors", 8, "vectors of a sum along lines of both operands"
+)
+MIN_ROW_SUM_VECTORS: Final = Heuristic(
+    "contraction.min_row_sum_vectors", 3, "vectors of such a sum where there are no more rows than these"
 )
 MIN_GUARDED_STEPS: Final = Heuristic(
     "contraction.min_guarded_steps", 12, "steps beside which a guard that is decided once takes little"

@@ -14,7 +14,8 @@ symbolic.py   kernels for all values of their dims; dims.py: which dims the type
 parts.py      precompute and main: the kernels of a segment, and what constants alone decide
 segments.py   the segments of a program: which of them are one kernel, and what each is called with
 plan.py       how a program runs, as instructions over slots; planning.py makes plans, numbering.py
-              numbers slots, arena.py lays them out in memory; plan_contract.py, plan_flow.py: its rules
+              numbers slots, arena.py lays them out in memory; donated.py: results in the memory of parameters;
+              plan_contract.py, plan_places.py, plan_flow.py: its rules
 driver.py     a plan as one native function; program.py: in memory, called like a kernel
 artifact.py   a compiled program in one file; files.py: files read whole; c_library.py: as a C header and objects
 store.py      compiled programs, kept for other processes

@@ -12,6 +12,7 @@ hooks and instruments of a PassContext, the tests of every prefix.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -331,7 +332,7 @@ def check_hooks(context: PassContext) -> None:
 def _partition(cut: Cut) -> Closed:
     """In segments, by GRAPH."""
     closed = cut.closed
-    return Closed(optimise(closed.module, closed.context), closed.target, closed.context)
+    return replace(closed, module=optimise(closed.module, closed.context))
 
 
 def _evaluate(closed: Closed) -> Closed:

@@ -49,9 +49,11 @@ V = TypeVar("V", bound=HasCode)
 class Specialisations(Generic[V]):
     """The programs of one owner by key, the least recently used first."""
 
-    __slots__ = ("__weakref__", "_me", "_values", "_waiting")
+    __slots__ = ("__weakref__", "_footprint", "_me", "_values", "_waiting")
 
-    def __init__(self) -> None:
+    def __init__(self, footprint: Callable[[V], Footprint] | None = None) -> None:
+        """`footprint`: what a program takes beside what its owner does; all that it has by default."""
+        self._footprint = footprint
         self._values: dict[Hashable, _Value[V]] = {}
         self._waiting: list[_Held] = []  # those of them that cannot go: they are the last ones of their owner
         self._me = weakref.ref(self)
@@ -105,7 +107,9 @@ class Specialisations(Generic[V]):
         """Keep a program and give it back."""
         most = most_bytes()
         value = _Value(program, key, self._me)
-        held = _Held(value, dict(program.footprint()))
+        held = _Held(
+            value, dict(program.footprint() if self._footprint is None else self._footprint(program))
+        )
         dropped: list[object] = []  # freed after the lock is: what a kernel's end needs may take long
         with _lock:
             before = self._values.get(key)

@@ -10,6 +10,8 @@ executable.py    Executable: a compiled program; nesting.py: arrays as its value
 graph.py         the executor of kind "graph"
 profiling.py     what kernels cost, and plans as text
 graph_runtime.py GraphRuntime: inputs are set, the program runs, outputs are asked for
+state.py         State: a tensor that grows; growing.py: programs that append to states in place
+donating.py      which results take the memory of parameters
 
 Each name is imported with its first use: who loads a program needs neither passes nor schedules.
 """
@@ -30,10 +32,13 @@ __all__ = [
     "Executor",
     "GraphExecutor",
     "GraphRuntime",
+    "Growing",
     "KernelCost",
     "Profile",
     "Result",
     "Specialisations",
+    "State",
+    "Stateful",
     "Trampoline",
     "Value",
     "VectorcallObject",
@@ -46,9 +51,11 @@ __all__ = [
     "concrete_types",
     "create_executor",
     "dim_value",
+    "donations_of",
     "entered",
     "load",
     "most_bytes",
+    "stateful",
     "statistics",
     "wrap",
 ]  # fmt: skip
@@ -72,12 +79,15 @@ if TYPE_CHECKING:
     from .building import build
     from .creating import create_executor
     from .debug import DebugExecutor
+    from .donating import donations_of
     from .driver import CompilingEvaluator, build_program
     from .executable import Executable
     from .graph import GraphExecutor
     from .graph_runtime import GraphRuntime
+    from .growing import Growing, Stateful, stateful
     from .loading import load
     from .profiling import KernelCost, Profile
+    from .state import State
 else:
     _HOMES = {
         "..compile.native.entry": ("Entry",),
@@ -90,12 +100,15 @@ else:
         "building": ("build",),
         "creating": ("create_executor",),
         "debug": ("DebugExecutor",),
+        "donating": ("donations_of",),
         "driver": ("CompilingEvaluator", "build_program"),
         "executable": ("Executable",),
         "graph": ("GraphExecutor",),
         "graph_runtime": ("GraphRuntime",),
+        "growing": ("Growing", "Stateful", "stateful"),
         "array_export": ("asarray",),
         "loading": ("load",),
         "profiling": ("KernelCost", "Profile"),
+        "state": ("State",),
     }  # fmt: skip
     __getattr__ = import_lazily(__name__, {name: home for home, names in _HOMES.items() for name in names})

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
 from ...base import Target
+from ...base.errors import ExecutorError, did_you_mean
 from ...base.forks import importing
 from ...ir import Function, IRModule, Var
-from ...transform import PassContext
+from ...transform import InferType, PassContext
 from ..compile.program.program_steps import module_given
 from ..compile.scheduled import Schedule, Tensor, TensorFunction, build_schedule
+from .donating import donations_of
 from .driver import build_program
 from .executable import Executable
 from .module_key import key_of_module
@@ -24,6 +26,7 @@ def build(
     opt_level: int | None = None,
     *,
     context: PassContext | None = None,
+    donate: Sequence[str] = (),
 ) -> Executable: ...
 @overload
 def build(
@@ -35,7 +38,9 @@ def build(program: Any, *args: Any, **options: Any) -> Any:
     """A module or a function of the graph IR compiled, or a schedule of tensor expressions as a function of arrays.
 
     `build(module_or_function, params=None, target=None, opt_level=2)` gives an Executable for the module's main.
-    `params`: values of parameters, which become constants.  Without `opt_level` that of the current PassContext holds.
+    `params`: values of parameters, which become constants.  `donate`: parameters by name; the first result of the type
+    of each takes the memory of the array that is given for it.  Without `opt_level` that of the current PassContext
+    holds.
 
     `build(schedule, args, target=None, name=None)` gives a callable on arrays, one for each tensor of `args`, results
     among them; see `TensorFunction`.
@@ -52,10 +57,21 @@ def _build_module(
     opt_level: int | None = None,
     *,
     context: PassContext | None = None,
+    donate: Sequence[str] = (),
 ) -> Executable:
     """The program compiled, or as another process has left it in the cache."""
     module = module_given(program, params)
     chosen = None if target is None else Target.parse(target)
+    if donate:
+        main = InferType()(module)["main"]
+        names = [param.name_hint for param in main.params]
+        unknown = [name for name in donate if name not in names]
+        if unknown:
+            raise ExecutorError(
+                f"donate: main has no parameter {unknown[0]!r}{did_you_mean(unknown[0], names)}"
+            )
+        donations = donations_of(main, [names.index(name) for name in donate])
+        return build_program(module, None, chosen, opt_level, context=context, donations=donations)
     key = None if context is not None else key_of_module(module, chosen, opt_level)
     if key is None:
         return build_program(module, None, chosen, opt_level, context=context)

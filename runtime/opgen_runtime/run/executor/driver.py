@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ...transform import Evaluator, PassContext
 from ..compile.interpret import Arrays
 from ..compile.kernel.constant_cache import Digests, cached_constants
 from ..compile.pipeline import compile_program
+from ..compile.program.plan import Donation
 from ..compile.program.program_records import Asked, Linked, Sections, Values
 from .executable import Chain, Executable, Native, Part
 from .interpreted import Interpreted
@@ -27,16 +28,18 @@ def build_program(
     opt_level: int | None = None,
     *,
     context: PassContext | None = None,
+    donations: Sequence[Donation] = (),
 ) -> Executable:
     """Optimise a module's main, or a function, partition it and compile its segments: what PROGRAM makes of it.
 
     `params`: values of parameters, by name or variable, which become constants of the program; `run` takes the others.
     `target`: this machine by default.  `opt_level`: that of the current PassContext by default, which is 2; `context`
-    says more.  Types must be known, dims need not be: a segment on the dims of what depends on data is compiled when
-    it runs first.  Raises what the passes and the compilation raise;
+    says more.  `donations`: results that take the memory of parameters of their types, by positions.
+    Types must be known, dims need not be: a segment on the dims of what depends on data is compiled when it runs first,
+    but where there are donations.  Raises what the passes and the compilation raise;
     ExecutorError for a value of no parameter, or one that does not fit, and for a variable that nothing binds.
     """
-    found = compile_program(asked(module, params, target, opt_level, context))
+    found = compile_program(asked(module, params, target, opt_level, context, donations))
     if isinstance(found, Linked):
         return _executable(found)
     return _chain(found)
@@ -48,13 +51,15 @@ def asked(
     target: Target | str | None = None,
     opt_level: int | None = None,
     context: PassContext | None = None,
+    donations: Sequence[Donation] = (),
 ) -> Asked:
     """What `build_program` asks the compiler for."""
     context = context or PassContext.current()
     if opt_level is not None:
         context = context.at_level(opt_level)
     chosen = Target.host() if target is None else Target.parse(target)
-    return Asked(module, params, chosen, context.evaluating_by(CompilingEvaluator).for_target(chosen))
+    known = context.evaluating_by(CompilingEvaluator).for_target(chosen)
+    return Asked(module, params, chosen, known, tuple(donations))
 
 
 def _executable(linked: Linked) -> Native | Interpreted:

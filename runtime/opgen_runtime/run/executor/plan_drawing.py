@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from ...ir.drawing import Drawing, Edge, Kind, Node, output_names
 from ...ir.picture import Pictured
 from ..compile import Kernel, Slot
-from ..compile.program.plan import Again, Copy, Else, End, If, Loop, Plan, Put, Run
+from ..compile.program.plan import Again, Copy, Else, End, If, Loop, Plan, Put, PutSlice, Run
 
 
 class Drawn(Pictured):
@@ -64,6 +64,8 @@ class _Artist:
             self.written[step.target] = self.sources(step.source)
         elif isinstance(step, Put):
             self.written[step.rows] = (self.node("call", ("put",), (step.rows, step.place, step.value)),)
+        elif isinstance(step, PutSlice):
+            self.written[step.whole] = (self.node("call", ("put",), (step.whole, step.part)),)
         elif isinstance(step, Loop):
             for param, initial in zip(step.params, step.initial, strict=True):
                 self.written[param] = self.sources(initial)

@@ -24,6 +24,8 @@ def matmul(a: Any, b: Any) -> Tracer:
     x, y = tensor(x), tensor(y)
     if x.ndim == 0 or y.ndim == 0:
         raise ValueError("matmul: an operand has no axes; * multiplies by numbers")
+    if min(x.ndim, y.ndim) > 1 and not (x.type.is_static and y.type.is_static):
+        return to(ops.matmul(to(x, dtype), to(y, dtype)), dtype)  # type: ignore[arg-type]  # traced
     left = reshape(x, (1, *x.shape)) if x.ndim == 1 else x
     right = reshape(y, (*y.shape, 1)) if y.ndim == 1 else y
     if left.shape[-1] != right.shape[-2]:

@@ -2,6 +2,7 @@
 
 arrays, of numpy and others      given when it runs; shape and dtype decide the program
 floats                           given when it runs, as weak scalars
+states                           given when it runs; all decides the program but the length and the capacity
 ints, bools, texts, None, dtypes, enums, slices, and arguments named static
                                  decide the program, by type and value
 tuples, lists, dicts             of these
@@ -19,8 +20,8 @@ import numpy as np
 from ....base.errors import CallError, DTypeError
 from ....base.vocabulary import DType
 from ....ir import Constant, Expr, Traced, Var, admissible, admit
-from ....operator import TensorType
-from ...executor import array_type
+from ....operator import Dim, TensorType, dim
+from ...executor import State, array_type
 from .tracer import Tracer, wrap
 
 _STATIC: Final = (bool, int, str, bytes, NoneType, Enum, slice, EllipsisType, np.dtype, type)
@@ -45,6 +46,14 @@ def key_of(value: object, leaves: list[Any]) -> object:
     if is_traced(value):
         leaves.append(None)
         return None
+    if isinstance(value, State):
+        same = next(
+            (k for k, leaf in enumerate(leaves) if isinstance(leaf, State) and leaf.length == value.length),
+            -1,
+        )
+        leaves.append(value)
+        others = (*value.shape[: value.axis], *value.shape[value.axis + 1 :])
+        return State, value.dtype, value.axis, others, same  # those of one length have one dim
     if not admissible(value):
         return static_key(value, any_kind=False)
     array = admit(value, "an argument of a compiled function")
@@ -87,20 +96,45 @@ class Parameters:
         self.given: list[
             tuple[int, DType | None]
         ] = []  # the leaf of each, and the dtype in which a float is given
+        self.donated: list[int] = []  # the positions of those whose memory results may take
+        self.growing: list[int] = []  # the positions of those that stand for states
+        self.capacity = 0  # of the largest state
+        self._lengths: dict[int, Dim] = {}
         self.leaves = 0  # arrays and floats of the arguments; floats that nothing computes with are not given
 
-    def stand_in(self, value: object, name: str) -> Any:
-        """The argument with tracers for its arrays and floats."""
+    def stand_in(self, value: object, name: str, is_donated: bool = False) -> Any:
+        """The argument with tracers for its arrays and floats; `is_donated`: results may take its arrays' memory."""
+        first = len(self.params)
+        made = self._stand_in(value, name)
+        if is_donated:
+            self.donated.extend(range(first, len(self.params)))
+        return made
+
+    def _stand_in(self, value: object, name: str) -> Any:
         if type(value) is float:
             return self._scalar(name)
         if isinstance(value, tuple | list):
-            items = [self.stand_in(item, f"{name}{k}") for k, item in enumerate(value)]
+            items = [self._stand_in(item, f"{name}{k}") for k, item in enumerate(value)]
             return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
         if isinstance(value, dict):
-            return {key: self.stand_in(item, str(key)) for key, item in value.items()}
+            return {key: self._stand_in(item, str(key)) for key, item in value.items()}
+        if isinstance(value, State):
+            return self._state(value, name)
         if not admissible(value):
             return value
         self._add(Var(name, array_type(admit(value))), self._leaf(), None)
+        return Tracer(self.params[-1])
+
+    def _state(self, state: State, name: str) -> Tracer:
+        """A tensor whose extent along the state's axis is an open dim, one for all states of one length."""
+        if state.length not in self._lengths:
+            hint = max(1, state.capacity // 2)
+            self._lengths[state.length] = dim(f"{name}_length", hint)
+        shape = list[Dim](state.shape)
+        shape[state.axis] = self._lengths[state.length]
+        self.growing.append(len(self.params))
+        self.capacity = max(self.capacity, state.capacity)
+        self._add(Var(name, TensorType(tuple(shape), str(state.dtype))), self._leaf(), None)
         return Tracer(self.params[-1])
 
     def _leaf(self) -> int:

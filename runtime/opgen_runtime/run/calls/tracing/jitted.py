@@ -36,7 +36,19 @@ from ....ir import (
     literal_array,
 )
 from ....operator import TupleType
-from ...executor import Entry, Executable, Specialisations, VectorcallObject, build_program, entered
+from ....transform.states import is_appended
+from ...executor import (
+    Entry,
+    Executable,
+    Growing,
+    Specialisations,
+    Stateful,
+    VectorcallObject,
+    build_program,
+    donations_of,
+    entered,
+    stateful,
+)
 from .arguments import Parameters, holds_tracer, key_of, static_key, with_faces
 from .operands import tensor
 
@@ -61,12 +73,17 @@ class Jitted(VectorcallObject, Generic[P, R]):
         target: Target | None = None,
         static_argnums: Iterable[int] = (),
         static_argnames: Iterable[str] = (),
+        donate: Iterable[int | str] = (),
     ) -> None:
         functools.update_wrapper(self, function)
         self.__wrapped__ = function
         self.target = target
         self._names = _parameter_names(function)
         self._static_positions, self._static_names = _static(self._names, static_argnums, static_argnames)
+        given = list(donate)
+        self._donated_positions, self._donated_names = _static(
+            self._names, [k for k in given if isinstance(k, int)], [k for k in given if isinstance(k, str)]
+        )
         self._compiled: Specialisations[_Compiled] = Specialisations()
         self._entry: Entry | None = None  # of the signature of arrays alone that was called last
         self._trampoline = entered(self, has_out=False)
@@ -104,14 +121,18 @@ class Jitted(VectorcallObject, Generic[P, R]):
         function, shape, parameters = self._trace(args, kwargs)
         if _tracing.get() and free_vars(function):
             return None
-        return _Compiled(build_program(function, target=self.target), shape, parameters)
+        return _Compiled(self._built(function, parameters), shape, parameters)
 
     def __reduce__(self) -> str | tuple[object, ...]:
         """Pickled by its name, or that of its function; what it has compiled is found in the cache of objects."""
         function = self.__wrapped__
         if _found(function.__module__, function.__qualname__) is self:
             return function.__qualname__
-        return _jitted, (function, self.target, sorted(self._static_positions), sorted(self._static_names))
+        static, donated = (
+            (sorted(self._static_positions), sorted(self._static_names)),
+            [*sorted(self._donated_positions), *sorted(self._donated_names)],
+        )
+        return _jitted, (function, self.target, *static, donated)
 
     def trace(self, *args: P.args, **kwargs: P.kwargs) -> Function:
         """The program that the function builds for arguments of these types, before any optimisation."""
@@ -124,6 +145,8 @@ class Jitted(VectorcallObject, Generic[P, R]):
     def profile(self, *args: P.args, **kwargs: P.kwargs) -> Profile:
         """What each kernel costs in ten runs on the arguments: see `Executable.profile`."""
         found, leaves = self._made(args, kwargs)
+        if not isinstance(found.executable, Executable):
+            raise CallError("a function of states is not profiled: each run would make them longer")
         return found.executable.profile(found.arrays(leaves))
 
     def _made(self, args: Sequence[object], kwargs: dict[str, object]) -> tuple[_Compiled, list[Any]]:
@@ -135,7 +158,23 @@ class Jitted(VectorcallObject, Generic[P, R]):
         if any([leaf is None for leaf in leaves]):
             raise CallError("a function is explained for arrays and numbers, not for values of a program")
         function, shape, parameters = self._trace(args, kwargs)
-        return _Compiled(build_program(function, target=self.target), shape, parameters), leaves
+        return _Compiled(self._built(function, parameters), shape, parameters), leaves
+
+    def _built(self, function: Function, parameters: Parameters) -> Executable | Stateful:
+        """The program of a traced function.
+
+        Raises CallError for a state that is not given back with more behind it, ExecutorError for a donated argument
+        that no result can take the memory of.
+        """
+        if not parameters.growing:
+            donations = donations_of(function, parameters.donated)
+            return build_program(function, target=self.target, donations=donations)
+        if parameters.donated:
+            raise CallError(
+                "a function of states has the memory of these alone; nothing can be donated to it"
+            )
+        growing = _grown(function, parameters.growing)
+        return stateful(function, growing, parameters.capacity, self.target)
 
     def _key(self, place: int | str, value: object, leaves: list[Any]) -> object:
         if place in self._static_positions or place in self._static_names:
@@ -146,11 +185,15 @@ class Jitted(VectorcallObject, Generic[P, R]):
         parameters = Parameters()
         names = [*self._names, *[f"arg{k}" for k in range(len(self._names), len(args))]]
         traced = [
-            arg if k in self._static_positions else parameters.stand_in(arg, name)
+            arg
+            if k in self._static_positions
+            else parameters.stand_in(arg, name, k in self._donated_positions)
             for k, (arg, name) in enumerate(zip(args, names, strict=False))
         ]
         named = {
-            name: value if name in self._static_names else parameters.stand_in(value, name)
+            name: value
+            if name in self._static_names
+            else parameters.stand_in(value, name, name in self._donated_names)
             for name, value in kwargs.items()
         }
         token = _tracing.set(True)
@@ -179,7 +222,7 @@ class _Compiled:
 
     __slots__ = ("as_compiled", "executable", "given", "plain", "shape")
 
-    def __init__(self, executable: Executable, shape: Any, parameters: Parameters) -> None:
+    def __init__(self, executable: Executable | Stateful, shape: Any, parameters: Parameters) -> None:
         self.executable = executable
         self.shape = shape
         self.given = parameters.given
@@ -211,6 +254,7 @@ def jit(
     *,
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
+    donate: int | str | Iterable[int | str] = (),
 ) -> Jitted[P, R]: ...
 @overload
 def jit(
@@ -219,6 +263,7 @@ def jit(
     *,
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
+    donate: int | str | Iterable[int | str] = (),
 ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 def jit(
     function: Callable[P, R] | IRModule | Function | None = None,
@@ -226,6 +271,7 @@ def jit(
     *,
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
+    donate: int | str | Iterable[int | str] = (),
 ) -> Any:
     """`function`, compiled for each signature it is called with; a decorator, too, with or without options.
 
@@ -239,6 +285,9 @@ def jit(
                         another value compiles nothing
         ints, bools, texts, None, dtypes, enums, slices
                         as they are: Python may use them for axes, shapes, `if`; each value is compiled for itself
+        states          `opgen_runtime.State`: tensors whose extent along the state's axis is an open dim, for which
+                        there is one program; each must be given back as `concatenate((state, more), axis)`, and is
+                        appended to in place
         tuples, lists, dicts
                         of these
 
@@ -246,19 +295,25 @@ def jit(
     hash: a float that decides the program, a function.  Results are tensors, numbers, and tuples, lists and dicts of
     them.
 
+    `donate`: arguments, by position or name, that may be overwritten: the first result of the type of each of their
+    arrays takes the memory of that, and is that array.  A call refuses such an array that is no plain one of numpy, is
+    read-only, not contiguous, a view of memory that another owns, or has memory that another argument has, too
+    (ExecutorError).
+
     Raises CallError for a name that is no parameter's.
     """
     positions = [static_argnums] if isinstance(static_argnums, int) else list(static_argnums)
     names = [static_argnames] if isinstance(static_argnames, str) else list(static_argnames)
+    donated = [donate] if isinstance(donate, int | str) else list(donate)
     chosen = Target.parse(target) if isinstance(target, str) else target
     if function is None:
-        return lambda function: Jitted(function, chosen, positions, names)
+        return lambda function: Jitted(function, chosen, positions, names, donated)
     if isinstance(function, IRModule | Function):
         with importing:  # few programs are functions of others
             from .programs import as_function
 
         function = as_function(function)
-    return Jitted(function, chosen, positions, names)
+    return Jitted(function, chosen, positions, names, donated)
 
 
 def _parameter_names(function: Callable[..., object]) -> list[str]:
@@ -313,6 +368,22 @@ def _tuple(results: Sequence[Expr]) -> Expr:
     return Tuple(tuple(results))
 
 
+def _grown(function: Function, params: Sequence[int]) -> list[Growing]:
+    """The results into which parameters grow.  Raises CallError for one that grows into none."""
+    results = function.body.fields if isinstance(function.body, Tuple) else (function.body,)
+    found: list[Growing] = []
+    for param in params:
+        var = function.params[param]
+        into = [k for k, result in enumerate(results) if is_appended(var, result)]
+        if len(into) != 1:
+            raise CallError(
+                f"the state {var.name_hint} must be given back once, as concatenate((state, more), axis); "
+                f"found in {len(into)} results"
+            )
+        found.append(Growing(param, into[0]))
+    return found
+
+
 def _exprs(result: Any) -> Any:
     if isinstance(result, tuple | list):
         return tuple([_exprs(item) for item in result])
@@ -336,9 +407,13 @@ def _shaped(shape: Any, leaves: Iterator[np.ndarray]) -> Any:
 
 
 def _jitted(
-    function: Callable[..., object], target: Target | None, positions: Sequence[int], names: Sequence[str]
+    function: Callable[..., object],
+    target: Target | None,
+    positions: Sequence[int],
+    names: Sequence[str],
+    donated: Sequence[int | str],
 ) -> Jitted[..., object]:
-    return Jitted(function, target, positions, names)
+    return Jitted(function, target, positions, names, donated)
 
 
 def _found(module: str, name: str) -> object:

@@ -205,10 +205,11 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = Non
     if not all([item.ndim for item in items]):
         raise ValueError("zero-dimensional arrays cannot be concatenated")
     at = one_axis(axis, items[0].ndim)
-    extents = [x.shape[:at] + x.shape[at + 1 :] for x in items]
+    shapes = [x.type.shape for x in items]  # those of states have an open dim
+    extents = [shape[:at] + shape[at + 1 :] for shape in shapes]
     if len({x.ndim for x in items}) > 1 or len(set(extents)) > 1:
         raise ValueError(f"all the input array dimensions except for axis {at} must match exactly")
-    filled = [x for x in items if x.shape[at]]
+    filled = [x for x, shape in zip(items, shapes, strict=True) if shape[at] != 0]
     if len(filled) < 2:
         return (filled or items)[0]
     return ops.concatenate(filled, axis=at)  # type: ignore[return-value]  # traced

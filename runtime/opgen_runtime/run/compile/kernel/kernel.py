@@ -268,8 +268,7 @@ class NativeKernel(Kernel):
                 kept.append(given)
             addresses.append(address_of(given))
         if outputs is None:
-            results = [POOL.empty(shape, dtype) for shape, dtype in self._output_kinds]
-            return self._launch(addresses, results)
+            return self._launch(addresses, self._new_results(inputs))
         wanted = self._checked_outputs(outputs)
         results = self._places(wanted, addresses)
         cut = self._launch(addresses, results)
@@ -277,6 +276,10 @@ class NativeKernel(Kernel):
             if array is not result:
                 array[...] = result
         return cut if self._lengths else wanted
+
+    def _new_results(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Arrays for the results of a call."""
+        return [POOL.empty(shape, dtype) for shape, dtype in self._output_kinds]
 
     def _launch(self, addresses: list[int], results: list[np.ndarray]) -> list[np.ndarray]:
         """Run the code; gives the results, those of data-dependent size cut."""

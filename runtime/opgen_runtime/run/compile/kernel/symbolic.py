@@ -5,18 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
-from ....base.arith import Analyzer, Const, Expr, Var, const, evaluate_scalar, free_vars, hinted, substitute
+from ....base.arith import (
+    Analyzer,
+    Const,
+    Expr,
+    Var,
+    closure,
+    const,
+    evaluate_scalar,
+    free_vars,
+    hinted,
+    substitute,
+)
+from ....base.arith.closures import Closure
 from ....base.arith.expr import Dim, Shape
 from ....base.errors import CodegenError, ExecutorError
+from ....base.lazy import lazy
 from ....base.lru_cache import Footprint
 from ....base.vocabulary import INDEX, dataclass
 from ....codegen import Loaded, load
 from ..native.entry import Entry
 from ..specialisations import Specialisations
-from .footprint import footprint_of
+from .footprint import footprint_of, footprint_of_call
 from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
 from .shape_preconditions import ShapePrecondition
 
@@ -77,12 +91,16 @@ class SymbolicKernel(Kernel):
         self.broadcast_guards = tuple(broadcast_guards)
         self.shape_preconditions = tuple(shape_preconditions)
         self._loaded: Loaded = loaded or load(image.code, image.name, image.imports)
-        self._kernels: Specialisations[Kernel] = Specialisations()  # by the shapes of the inputs
-        self._last: Entry | None = None  # of the shapes that it ran with last, once they came again
-        known_dims = {dim for slot in inputs for dim in slot.dims if isinstance(dim, Var)}
+        self._kernels: Specialisations[Kernel] = Specialisations(
+            footprint_of_call
+        )  # by the shapes of the inputs
+        self._last: Entry | None = None  # of shapes that came twice running
+        self._before: Kernel | None = None  # what ran last
+        known_dims = dict.fromkeys([dim for slot in inputs for dim in slot.dims if isinstance(dim, Var)])
         needed = [
             v for slot in (*inputs, *outputs) for d in slot.dims if isinstance(d, Expr) for v in free_vars(d)
         ]
+        self._told = tuple(known_dims)
         for var in (*dims, *needed):
             if var not in known_dims:
                 raise CodegenError(
@@ -101,8 +119,9 @@ class SymbolicKernel(Kernel):
         kernel = self._kernels.get(shapes)
         if kernel is None:
             kernel = self._kernels.put(shapes, self._at(shapes))
-        else:
+        elif kernel is self._before:
             self._last = kernel.entry()
+        self._before = kernel
         return kernel.run(inputs, outputs)
 
     def _at(self, shapes: Sequence[tuple[int, ...]]) -> Kernel:
@@ -122,33 +141,50 @@ class SymbolicKernel(Kernel):
                         f"{self.name}: axis {axis} of input {slot.name} has extent {extent}, "
                         f"but dim {dim.name!r} is {values[dim]}"
                     )
-        missing = [
-            var.name for slot in inputs for var in slot.dims if isinstance(var, Var) and var not in values
-        ]
+        missing = [var.name for var in self._told if var not in values]
         if missing:
             raise ExecutorError(
                 f"{self.name}: no input binds the dim {missing[0]}; shapes are {list(shapes)}"
             )
+        sizes = iter(self._sizes(*[values[var] for var in self._told]))
         for a, b in self.broadcast_guards:
-            x, y = concrete((a, b), values)
+            x, y = next(sizes), next(sizes)
             if x != y and 1 not in (x, y):
                 raise ExecutorError(
                     f"{self.name}: dims {str(a)!r} and {str(b)!r} meet in a broadcast, "
                     f"but are {x} and {y}: they must be equal, or one of them 1"
                 )
         for precondition in self.shape_preconditions:
-            why_not = precondition.why_not(values)
-            if why_not is not None:
-                raise ExecutorError(f"{self.name}: {why_not}")
-        own, made = (tuple([slot.at(values) for slot in part]) for part in (inputs, outputs))
-        if all([0 in slot.shape for slot in made]):
+            if not next(sizes):
+                raise ExecutorError(f"{self.name}: {precondition.why_not(values)}")
+        own, made = (
+            tuple([Slot(slot.name, tuple(islice(sizes, len(slot.dims))), slot.dtype) for slot in part])
+            for part in (inputs, outputs)
+        )
+        if all([0 in slot.shape for slot in made]) and not self.has_effects:
             return EmptyKernel(self.name, own, made)
         dims = tuple([values[var] for var in self.dims])
         return self._native(replace(self.image, inputs=own, outputs=made, dims=dims), self._loaded)
 
+    @lazy
+    def _sizes(self) -> Closure:
+        """For values of the dims that the inputs tell: the meetings, whether the demands hold, the operands' dims."""
+        inputs, outputs = self.operands
+        found: list[Dim] = [dim for pair in self.broadcast_guards for dim in pair]
+        found += [precondition.condition for precondition in self.shape_preconditions]
+        found += [dim for slot in (*inputs, *outputs) for dim in slot.dims]
+        return closure(found, self._told)
+
+    @property
+    def has_effects(self) -> bool:
+        """Whether it writes elsewhere than into its results."""
+        return False
+
     def memory(self, shapes: Sequence[tuple[int, ...]]) -> int:
         """Bytes that a run on inputs of these shapes takes at a time: its results.  Raises ExecutorError as `run`."""
-        return sum([slot.nbytes for slot in self._at(shapes).outputs])
+        key = tuple(shapes)
+        kernel = self._kernels.get(key) or self._kernels.put(key, self._at(shapes))
+        return sum([slot.nbytes for slot in kernel.outputs])
 
     def _native(self, image: Image, loaded: Loaded) -> Kernel:
         """The code for values of the dims."""

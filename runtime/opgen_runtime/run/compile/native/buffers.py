@@ -15,6 +15,7 @@ Once a process has entries, which make large results in machine code, theirs are
 
 from __future__ import annotations
 
+import ctypes
 import math
 from typing import Final, Protocol
 
@@ -125,3 +126,22 @@ class BufferPool:
 
 
 POOL: Final = BufferPool()
+
+
+def is_result(array: np.ndarray) -> bool:
+    """Whether an array without memory of its own is a large result, whole: nobody else has its memory."""
+    base = array.base
+    if type(base) is _OutputBuffer:
+        return True
+    if type(base).__name__ != "PyCapsule":
+        return False
+    other = POOL.empty((MIN_POOLED_BYTES,), np.dtype(np.uint8)).base
+    return type(other) is type(base) and _destructor(base) == _destructor(other)
+
+
+def _destructor(capsule: object) -> int | None:
+    """The address of what ends a capsule: our own are told by that."""
+    function = ctypes.pythonapi.PyCapsule_GetDestructor
+    function.argtypes, function.restype = (ctypes.py_object,), ctypes.c_void_p
+    found: int | None = function(capsule)
+    return found

@@ -22,12 +22,12 @@ def laid_out(
     read inside a branch or a loop from outside lives until that ends, so that both sides of a branch may use
     the same memory, and a loop finds what it found before.
     """
-    lives = {slot: life for slot, life in _lives(code).items() if slot not in elsewhere}
-    if any(not isinstance(held[slot].size, int) for slot in lives):
-        return _in_blocks(lives, held)
+    own = {slot: life for slot, life in lives(code).items() if slot not in elsewhere}
+    if any(not isinstance(held[slot].size, int) for slot in own):
+        return _in_blocks(own, held)
     dying: dict[int, list[int]] = {}
     born: dict[int, list[int]] = {}
-    for slot, (first, last) in lives.items():
+    for slot, (first, last) in own.items():
         born.setdefault(first, []).append(slot)
         dying.setdefault(last, []).append(slot)
     room = _Room()
@@ -42,7 +42,7 @@ def laid_out(
 
 
 def _in_blocks(
-    lives: Mapping[int, tuple[int, int]], held: Sequence[Held]
+    own: Mapping[int, tuple[int, int]], held: Sequence[Held]
 ) -> tuple[dict[int, int | Expr], int | Expr]:
     """Offsets of slots of symbolic sizes: in blocks one after the other, each for slots that live one after the other.
 
@@ -53,7 +53,7 @@ def _in_blocks(
     blocks: list[list[Expr]] = []  # the sizes of each block's slots
     until: list[int] = []
     block_of: dict[int, int] = {}
-    for slot, (first, last) in sorted(lives.items(), key=lambda item: (item[1][0], item[0])):
+    for slot, (first, last) in sorted(own.items(), key=lambda item: (item[1][0], item[0])):
         size = as_index(held[slot].size)
         free = [number for number, end in enumerate(until) if end < first]
         wanted = hinted(size)
@@ -89,7 +89,7 @@ def as_index(size: int | Expr) -> Expr:
     return const(size, INDEX) if isinstance(size, int) else size
 
 
-def _lives(code: Sequence[Instruction]) -> dict[int, tuple[int, int]]:
+def lives(code: Sequence[Instruction]) -> dict[int, tuple[int, int]]:
     """The first and the last position of each slot's life."""
     end = ends(code)
     open_: list[int] = []  # the positions of the ifs and loops around

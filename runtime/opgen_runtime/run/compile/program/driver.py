@@ -24,7 +24,7 @@ from ..kernel.kernel import EmptyKernel, Kernel, contiguous_strides
 from ..kernel.sizes import SizeText
 from ..kernel.symbolic import SymbolicKernel
 from .arena import ALIGNMENT
-from .plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Put, Run
+from .plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Put, PutSlice, Run
 
 SYMBOL: Final = "opgen_driver"
 ARENA: Final = "opgen_arena"  # an import: a pointer, null at first
@@ -143,25 +143,7 @@ class _Driver:
         arena = self._arena() if plan.offsets else ""
         self.memory = arena
         for each in plan.code:
-            match each:
-                case Run():
-                    self._run(each)
-                case Copy():
-                    self._copy(each.source, self.address(each.target))
-                case Put():
-                    self._put(each)
-                case If():
-                    self._if(each)
-                case Else():
-                    self._else()
-                case Loop():
-                    self._loop(each)
-                case Again():
-                    self._again(each)
-                case Leave():
-                    self._jump(self._innermost_loop().done)
-                case End():
-                    self._end()
+            self._instruction(each)
         f.branch("done")
         f.start("done")
         if arena:
@@ -172,6 +154,29 @@ class _Driver:
         parameters = "ptr %data, ptr %dims, ptr %strides, ptr %events"
         f.define(SYMBOL, "i32", parameters, "nounwind", exported=True)
         return f'target triple = "{self.triple}"\n{self.module.render()}'
+
+    def _instruction(self, each: Instruction) -> None:
+        match each:
+            case Run():
+                self._run(each)
+            case Copy():
+                self._copy(each.source, self.address(each.target))
+            case Put():
+                self._put(each)
+            case PutSlice():
+                self._put_slice(each)
+            case If():
+                self._if(each)
+            case Else():
+                self._else()
+            case Loop():
+                self._loop(each)
+            case Again():
+                self._again(each)
+            case Leave():
+                self._jump(self._innermost_loop().done)
+            case End():
+                self._end()
 
     def _dims(self) -> dict[Var, str]:
         """The values of the symbolic dims."""
@@ -327,6 +332,30 @@ class _Driver:
         self._copy(each.value, target)
         f.branch(put)
         f.start(put)
+
+    def _put_slice(self, each: PutSlice) -> None:
+        """A loop over what is outside of the axis, with a copy of what lies together."""
+        f, whole, part = self.f, self.plan.held[each.whole], self.plan.held[each.part]
+        rest = Held(whole.shape[each.axis + 1 :], whole.dtype).size
+        count = self.sizes.of(Held(whole.shape[: each.axis], np.dtype(np.int8)).size)
+        step, size = self.sizes.of(rest * whole.shape[each.axis]), self.sizes.of(rest * part.shape[each.axis])
+        first = self.sizes.of(rest * each.start)
+        target = f.emit(f"getelementptr i8, ptr {self.address(each.whole)}, i64 {first}")
+        source = self.address(each.part)
+        place = f.emit_entry("alloca i64, align 8")
+        f.do(f"store i64 0, ptr {place}")
+        check, put, done = f.label("check"), f.label("put"), f.label("done")
+        f.branch(check)
+        f.start(check)
+        k = f.emit(f"load i64, ptr {place}")
+        f.branch_if(f.emit(f"icmp slt i64 {k}, {count}"), put, done)
+        f.start(put)
+        there = f.emit(f"getelementptr i8, ptr {target}, i64 {f.emit(f'mul i64 {k}, {step}')}")
+        here = f.emit(f"getelementptr i8, ptr {source}, i64 {f.emit(f'mul i64 {k}, {size}')}")
+        f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {there}, ptr {here}, i64 {size}, i1 false)")
+        f.do(f"store i64 {f.emit(f'add i64 {k}, 1')}, ptr {place}")
+        f.branch(check)
+        f.start(done)
 
     def _if(self, each: If) -> None:
         f = self.f

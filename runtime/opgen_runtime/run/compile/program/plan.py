@@ -1,6 +1,7 @@
 """How a program runs: instructions over numbered slots, in one list with structured control flow.
 
     Run       a kernel               Copy      one slot into another          Put       one slot into a row of another
+    PutSlice  one slot into a slice of another
     If ... Else ... End              a condition, the code of either side
     Loop ... Again/Leave ... End     a function that calls itself at its end: the carried values are in buffers by turns
 
@@ -78,6 +79,16 @@ class Put:
 
 
 @dataclass(frozen=True, slots=True)
+class PutSlice:
+    """All elements of `part` into `whole` along an axis, from the position `start` on; there must be room."""
+
+    whole: int
+    part: int
+    axis: int
+    start: int | Expr
+
+
+@dataclass(frozen=True, slots=True)
 class If:
     """What follows up to `Else` runs where `condition` holds, else what follows that; both fill `results`."""
 
@@ -122,7 +133,20 @@ class End:
     """The end of the innermost `If` or `Loop`."""
 
 
-Instruction = Run | Copy | Put | If | Else | Loop | Again | Leave | End
+Instruction = Run | Copy | Put | PutSlice | If | Else | Loop | Again | Leave | End
+
+
+@dataclass(frozen=True, slots=True)
+class Donation:
+    """A result that takes the memory of a parameter, both by their positions.
+
+    `grows`: the result is the parameter with more behind a length, below which alone the parameter is read: a read
+    sees the same before what is appended is written and after.
+    """
+
+    param: int
+    result: int
+    grows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +157,8 @@ class Plan:
     `outputs`: the slots of the result's tensors, which are memory of the caller's; `result`: their positions as the
     result nests them.  `lengths`: (output, axis, slot of its length) of sizes that depend on data, memory of the
     caller's, too.  `offsets`: where the other slots lie in the arena, which has `space` bytes.  `dims`: the
-    symbolic dims of the shapes, of which offsets and space are expressions then.
+    symbolic dims of the shapes, of which offsets and space are expressions then.  `donations`: the outputs whose memory
+    is that of a param.
     """
 
     num_params: int
@@ -146,6 +171,7 @@ class Plan:
     offsets: dict[int, int | Expr]
     space: int | Expr
     dims: tuple[Var, ...] = ()
+    donations: tuple[Donation, ...] = ()
 
     @property
     def arena(self) -> int:
@@ -160,7 +186,8 @@ class Plan:
     @property
     def memory(self) -> int:
         """Bytes that a run takes at a time: the arena and the results."""
-        return self.arena + sum([self.held[slot].nbytes for slot in self.outputs])
+        given = {each.result for each in self.donations}
+        return self.arena + sum([self.held[s].nbytes for k, s in enumerate(self.outputs) if k not in given])
 
     @property
     def tensors(self) -> int:
@@ -190,6 +217,8 @@ def used(each: Instruction) -> Iterator[int]:
             yield from (each.source, each.target)
         case Put():
             yield from (each.rows, each.place, each.value)
+        case PutSlice():
+            yield from (each.whole, each.part)
         case If():
             yield from (each.condition, *each.results)
         case Loop():
@@ -211,6 +240,8 @@ def renamed(each: Instruction, name: Callable[[int], int]) -> Instruction:
             return Copy(name(each.source), name(each.target))
         case Put():
             return Put(name(each.rows), name(each.place), name(each.value))
+        case PutSlice():
+            return replace(each, whole=name(each.whole), part=name(each.part))
         case If():
             return If(name(each.condition), named(each.results))
         case Loop():

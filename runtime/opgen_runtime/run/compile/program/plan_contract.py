@@ -1,62 +1,35 @@
 """What a plan must keep to: a table of rules over its code, its slots and where they lie.
 
 Checked of plans that we make in tests, of those of files and of users' hooks always.  The rules are written from what
-the instructions mean (`plan.py`), and use nothing of what planned and laid out.
+the instructions mean (`plan.py`), and use nothing of what planned and laid out.  Those about
+memory are functions of `plan_places.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
 
-from ....base.arith import Expr, Var, evaluate_scalar
-from ....base.arith.expr import Dim, Shape
+from ....base.arith import Expr, Var
+from ....base.arith.expr import Shape
 from ....base.contract import Contract, Rule, When
 from ....base.errors import ExecutorError
-from ....base.vocabulary import dataclass
-from ..kernel.kernel import Kernel
 from ..kernel.sizes import vars_of, why_not_a_size
 from ..kernel.symbolic import SymbolicKernel
-from .arena import ALIGNMENT
-from .plan import Again, Copy, End, Held, If, Instruction, Loop, Plan, Put, Run, ends, flatten
-from .plan_flow import clashes, defined, filled, mentioned, read, why_not_nested
-
-_TRIED: Final = (1, 37)  # values of symbolic dims, beside their hints; the second with steps of 10
-
-
-class _Place(tuple[int, Instruction]):
-    """An instruction by its position, as messages call it."""
-
-    __slots__ = ()
-
-    def __str__(self) -> str:
-        return f"instruction {self[0]}, {type(self[1]).__name__}"
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """A plan with the kernels that it calls."""
-
-    plan: Plan
-    kernels: tuple[Kernel, ...]
-
-    @property
-    def places(self) -> Iterator[tuple[_Place, Instruction]]:
-        """The instructions, each with what messages call it."""
-        for position, each in enumerate(self.plan.code):
-            yield _Place((position, each)), each
-
-    @property
-    def given(self) -> set[int]:
-        """The slots that hold something before the code runs: inputs and constants."""
-        return {*range(self.plan.num_params), *self.plan.constants}
-
-    @property
-    def of_callers(self) -> set[int]:
-        """The slots that the caller gives memory for."""
-        return {*self.plan.outputs, *[slot for _, _, slot in self.plan.lengths]}
+from .plan import Again, Copy, End, Held, If, Instruction, Loop, Put, PutSlice, Run, ends, flatten
+from .plan_flow import defined, filled, mentioned, read, why_not_nested
+from .plan_places import (
+    why_not_aligned,
+    why_not_apart,
+    why_not_donated,
+    why_not_in_place,
+    why_not_over,
+    why_not_placed,
+)
+from .plan_view import Place
+from .plan_view import View as View
 
 
 def _why_not_nested(view: View) -> str | None:
@@ -182,6 +155,27 @@ def _why_not_rows(view: View) -> str | None:
     return None
 
 
+def _why_not_slices(view: View) -> str | None:
+    held = view.plan.held
+    for place, each in view.places:
+        if not isinstance(each, PutSlice):
+            continue
+        whole, part = held[each.whole], held[each.part]
+        rank, axis = len(whole.shape), each.axis
+        if not 0 <= axis < rank or len(part.shape) != rank or part.dtype != whole.dtype:
+            return f"{place}: %{each.part} holds {part}, which is no slice of %{each.whole}, {whole}, along axis {axis}"
+        around = [shape[:axis] + shape[axis + 1 :] for shape in (whole.shape, part.shape)]
+        end, room = each.start + part.shape[axis], whole.shape[axis]
+        fits = not (isinstance(end, int) and isinstance(room, int)) or end <= room
+        starts = not isinstance(each.start, int) or each.start >= 0
+        if not (_may_be(*around) and fits and starts):
+            return (
+                f"{place}: %{each.part}, {part}, from {each.start} on along axis {axis} is not within "
+                f"%{each.whole}, {whole}"
+            )
+    return None
+
+
 def _loop_of(code: Sequence[Instruction], position: int) -> int:
     """Where the innermost loop around a position begins."""
     return max(
@@ -202,6 +196,11 @@ def _why_not_sizes(view: View) -> str | None:
         *((f"%{slot}", held.shape) for slot, held in enumerate(plan.held)),
         *((f"the place of %{slot}", (offset,)) for slot, offset in plan.offsets.items()),
         ("the arena", (plan.space,)),
+        *(
+            (f"the start of {place}", (each.start,))
+            for place, each in view.places
+            if isinstance(each, PutSlice)
+        ),
     ):
         for size in sizes:
             if isinstance(size, int) or id(size) in seen:
@@ -242,10 +241,10 @@ def _why_not_once(view: View) -> str | None:
     for position, each, before in defined(view.plan.code, ()):
         made = filled(each)
         if len(set(made)) < len(made):
-            return f"{_Place((position, each))}, fills {_slots(made)}, one of them twice"
+            return f"{Place((position, each))}, fills {_slots(made)}, one of them twice"
         for slot in made if before is not None else ():
             if slot in before:  # type: ignore[operator]  # it is a set here
-                return f"{_Place((position, each))}, fills %{slot}, which is filled before"
+                return f"{Place((position, each))}, fills %{slot}, which is filled before"
     return None
 
 
@@ -279,134 +278,6 @@ def _why_not_results(view: View) -> str | None:
     return None
 
 
-def _why_not_in_place(view: View) -> str | None:
-    """Rows are put where nothing but these puts reads, in memory that was filled before the loop around them."""
-    code = view.plan.code
-    until = ends(code)
-    params = {slot for each in code if isinstance(each, Loop) for slot in each.params}
-    for position, each in enumerate(code):
-        if not isinstance(each, Put):
-            continue
-        place = f"instruction {position}, Put"
-        if each.rows in params:
-            return f"{place}, writes into %{each.rows}, which a loop carries: it may lie where another value does"
-        if each.rows in (each.place, each.value):
-            return f"{place}, reads %{each.rows} besides, into which it writes"
-        loops = [
-            first
-            for first, last in until.items()
-            if first < position < last and isinstance(code[first], Loop)
-        ]
-        if not loops:
-            return f"{place}, is in no loop"
-        for other in range(max(loops), until[max(loops)]):
-            reader = code[other]
-            if isinstance(reader, Put) and reader.rows == each.rows:
-                continue
-            results = code[max(loops)].results  # type: ignore[union-attr]  # it is a loop
-            if isinstance(reader, Copy) and reader.source == each.rows and reader.target in results:
-                continue
-            if each.rows in (*read(reader), *filled(reader)):
-                what = f"instruction {other}, {type(reader).__name__}"
-                return f"{place}, writes into %{each.rows}, which {what}, has, too"
-    return None
-
-
-def _why_not_placed(view: View) -> str | None:
-    """Every slot lies in one place: with the caller, the constants, in a buffer, or in the arena."""
-    plan = view.plan
-    params = {slot for each in plan.code if isinstance(each, Loop) for slot in each.params}
-    elsewhere = {**dict.fromkeys(params, "what a loop carries"), **dict.fromkeys(view.of_callers, "a result")}
-    elsewhere |= dict.fromkeys(view.given, "an input or a constant")
-    for place, each in view.places:
-        for slot in mentioned(each):
-            if (slot in elsewhere) == (slot in plan.offsets):
-                why = (
-                    f"as {elsewhere[slot]} does not"
-                    if slot in elsewhere
-                    else "and is neither given nor a result"
-                )
-                where = "lies in the arena" if slot in plan.offsets else "has no place in the arena"
-                return f"{place}: %{slot} {where}, {why}"
-    return None
-
-
-def _why_not_aligned(view: View) -> str | None:
-    plan = view.plan
-    for numbers in _Numbers.tried(plan):
-        for slot in plan.offsets:
-            begin, end = numbers.range(slot)
-            if begin % ALIGNMENT or begin < 0 or end > numbers.space:
-                return (
-                    f"%{slot} lies at {begin} to {end}{numbers}, expected a multiple of {ALIGNMENT} within the arena's "
-                    f"{numbers.space} bytes"
-                )
-    return None
-
-
-def _why_not_apart(view: View) -> str | None:
-    """While a slot is filled, what is read then or later lies elsewhere."""
-    plan = view.plan
-    tried = list(_Numbers.tried(plan))
-    for position, slot, others in clashes(plan.code):
-        if slot not in plan.offsets:
-            continue
-        for numbers in tried:
-            begin, end = numbers.range(slot)
-            for other in others if begin < end else ():
-                if other in plan.offsets:
-                    first, last = numbers.range(other)
-                    if first < end and begin < last:
-                        place = f"instruction {position}, {type(plan.code[position]).__name__}"
-                        return (
-                            f"{place}, fills %{slot} at {begin} to {end}{numbers}, where %{other}, which is read "
-                            f"later, lies at {first} to {last}"
-                        )
-    return None
-
-
-class _Numbers:
-    """The places of a plan for values of its dims."""
-
-    def __init__(self, plan: Plan, values: Mapping[Var, int]) -> None:
-        self._plan = plan
-        self._values = dict(values)
-        self._known: dict[int, int] = {}
-        self._ranges: dict[int, tuple[int, int]] = {}
-        self.space = self._number(plan.space)
-
-    @staticmethod
-    def tried(plan: Plan) -> Iterator[_Numbers]:
-        """For the hints, and other values for which all extents are at least 0; once where there are no dims."""
-        hints = {dim: 1 if dim.hint is None else dim.hint for dim in plan.dims}
-        rows = [hints, *[{dim: n + 10 * k for k, dim in enumerate(plan.dims)} for n in _TRIED]]
-        for values in rows if plan.dims else [{}]:
-            found = _Numbers(plan, values)
-            if all([found._number(dim) >= 0 for held in plan.held for dim in held.shape]):
-                yield found
-
-    def range(self, slot: int) -> tuple[int, int]:
-        """Where a slot of the arena begins and ends."""
-        if slot not in self._ranges:
-            begin = self._number(self._plan.offsets[slot])
-            held = self._plan.held[slot]
-            size = held.dtype.itemsize
-            for dim in held.shape:
-                size *= self._number(dim)
-            self._ranges[slot] = begin, begin + size
-        return self._ranges[slot]
-
-    def _number(self, size: Dim) -> int:
-        if isinstance(size, int):
-            return size
-        if id(size) not in self._known:
-            self._known[id(size)] = int(evaluate_scalar(size, self._values))
-        return self._known[id(size)]
-
-    def __str__(self) -> str:
-        return "".join([f", {dim.name} = {value}" for dim, value in self._values.items()])
-
-
 def _is(held: Held, shape: Shape, dtype: np.dtype[np.generic]) -> bool:
     return held.shape == tuple(shape) and held.dtype == dtype
 
@@ -433,15 +304,18 @@ _RULES: Final[Sequence[tuple[str, Callable[[View], str | None]]]] = (
     ("loops go on with what they carry", _why_not_carried),
     ("conditions are bools", _why_not_conditions),
     ("what is put is a row", _why_not_rows),
+    ("what is put is a slice", _why_not_slices),
+    ("donated memory is of the result's type", why_not_donated),
     ("sizes are made of the inputs' dims", _why_not_sizes),
     ("inputs and constants are only read", _why_not_kept),
     ("filled before it is read", _why_not_defined),
     ("filled once on each way", _why_not_once),
     ("results are filled", _why_not_results),
-    ("rows are put where nothing else reads", _why_not_in_place),
-    ("each slot has one place", _why_not_placed),
-    ("places are aligned and in the arena", _why_not_aligned),
-    ("what lives at one time lies apart", _why_not_apart),
+    ("rows are put where nothing else reads", why_not_in_place),
+    ("donated memory is filled when it is read no more", why_not_over),
+    ("each slot has one place", why_not_placed),
+    ("places are aligned and in the arena", why_not_aligned),
+    ("what lives at one time lies apart", why_not_apart),
 )
 PLAN: Final[Contract[View]] = Contract(
     "a plan", ExecutorError, When.TESTS, tuple([Rule(name, why_not) for name, why_not in _RULES])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from .plan import Again, Copy, Else, End, If, Instruction, Leave, Loop, Put, Run, ends
+from .plan import Again, Copy, Else, End, If, Instruction, Leave, Loop, Put, PutSlice, Run, ends
 
 Defined: TypeAlias = "set[int] | None"
 """The slots that are filled on all ways to a place; None where no way leads to it."""
@@ -20,6 +20,8 @@ def read(each: Instruction) -> tuple[int, ...]:
             return (each.source,)
         case Put():
             return each.rows, each.place, each.value
+        case PutSlice():
+            return (each.part,)
         case If():
             return (each.condition,)
         case Loop():
@@ -36,6 +38,8 @@ def filled(each: Instruction) -> tuple[int, ...]:
             return (*each.outputs, *each.lengths)
         case Copy():
             return (each.target,)
+        case PutSlice():  # the rest is what lies in the memory that it has
+            return (each.whole,)
         case Loop():
             return each.params
     return ()

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..kernel.kernel import Kernel
-from .plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Put, Run
+from .plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Put, PutSlice, Run
 
 
 def plan_lines(plan: Plan, inputs: Sequence[str], kernels: Sequence[Kernel]) -> Iterator[str]:
     """What the slots are that the code does not fill, the code, and the memory that it takes."""
     yield from [f"%{slot} is input {name}" for slot, name in enumerate(inputs)]
     yield from [f"%{slot} is a constant, {plan.held[slot]}" for slot in plan.constants]
-    yield from [f"%{slot} is output {k}" for k, slot in enumerate(plan.outputs)]
+    where = {each.result: f", in the memory of input {inputs[each.param]}" for each in plan.donations}
+    yield from [f"%{slot} is output {k}{where.get(k, '')}" for k, slot in enumerate(plan.outputs)]
     yield plan_text(plan, kernels)
 
 
@@ -42,6 +43,9 @@ def _line(each: object, kernels: Sequence[Kernel]) -> str:
             return f"%{each.target} = %{each.source}"
         case Put():
             return f"%{each.rows}[%{each.place}] = %{each.value}"
+        case PutSlice():
+            before = ":, " * each.axis
+            return f"%{each.whole}[{before}{each.start}:] = %{each.part}"
         case If():
             return f"if %{each.condition}:" + (f"  # fills {_slots(each.results)}" if each.results else "")
         case Else():

@@ -7,6 +7,7 @@ A value that several places read is computed once, in the innermost branch or lo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TypeGuard
 
 import numpy as np
@@ -31,17 +32,19 @@ from ....ir import (
 from ....ir.loops import LIMIT
 from ....ir.scopes import Block, Blocks, blocks_of
 from ....operator import TensorType, TupleType, Type
-from ....transform.build import is_row_update
+from ....transform import build
 from ..kernel.dims import declared_of
 from ..kernel.kernel import Kernel
 from ..kernel.segments import Site, is_segment
 from .arena import laid_out
+from .donated import Appended, in_donated
 from .held import dims_of, given_by, held_of
 from .in_place import in_place
 from .numbering import NoPlanError, Numbering, Targets
 from .plan import (
     Again,
     Copy,
+    Donation,
     Else,
     End,
     Held,
@@ -58,13 +61,20 @@ from .plan import (
 )
 
 
-def make_plan(module: IRModule, sites: Mapping[int, Site], kernels: Sequence[Kernel]) -> Plan | str:
+def make_plan(
+    module: IRModule,
+    sites: Mapping[int, Site],
+    kernels: Sequence[Kernel],
+    donations: Sequence[Donation] = (),
+) -> Plan | str:
     """The plan of a partitioned, typed module's main, or why it has none; `sites`: of segments, by their ids.
+
+    `donations`: the results that take the memory of parameters of their types.
 
     Raises ExecutorError for a function that does nothing but call itself.
     """
     try:
-        return _Planner(module, sites, kernels).plan(module["main"])
+        return _Planner(module, sites, kernels).plan(module["main"], tuple(donations))
     except NoPlanError as error:
         return str(error)
 
@@ -78,9 +88,10 @@ class _Planner(Numbering):
         self.sites = sites
         self.kernels = kernels
         self.puts: set[int] = set()  # the kernels that give tensors with one row replaced
+        self.appended: dict[int, Appended] = {}  # slots that are others with a slice replaced
         self.around: list[str] = []  # the functions that are being planned
 
-    def plan(self, main: Function) -> Plan:
+    def plan(self, main: Function, donations: tuple[Donation, ...]) -> Plan:
         params = [
             self.new(held_of(param.checked_type, f"parameter %{param.name_hint}")) for param in main.params
         ]
@@ -93,7 +104,9 @@ class _Planner(Numbering):
             body = _Body(self, main.body, dict(zip(map(id, main.params), values, strict=True)), None)
             code += body.finished(targets)
         outputs = tuple([self.place(slot) for slot in targets.slots])
-        resolved = tuple(in_place([renamed(each, self.place) for each in code], self.puts, outputs))
+        resolved = in_place([renamed(each, self.place) for each in code], self.puts, outputs)
+        if donations:
+            resolved = self._in_donated(resolved, donations, params, outputs)
         lengths = tuple(
             [
                 (position, axis, self.place(length))
@@ -112,14 +125,32 @@ class _Planner(Numbering):
             len(params),
             constants,
             tuple(self.held),
-            resolved,
+            tuple(resolved),
             outputs,
             targets.structure,
             lengths,
             offsets,
             size,
             dims,
+            donations,
         )
+
+    def _in_donated(
+        self,
+        code: Sequence[Instruction],
+        donations: Sequence[Donation],
+        params: Sequence[int],
+        outputs: Sequence[int],
+    ) -> list[Instruction]:
+        if any([outputs[each.result] in self.dynamic for each in donations]):
+            raise NoPlanError("a result whose size depends on data takes the memory of a parameter")
+        appended = {
+            self.place(slot): replace(each, whole=self.place(each.whole), part=self.place(each.part))
+            for slot, each in self.appended.items()
+        }
+        donated = {outputs[each.result]: params[each.param] for each in donations}
+        growing = {params[each.param] for each in donations if each.grows}
+        return in_donated(code, donated, growing, appended, lambda slot: self.new(self.held[slot]))
 
     def loop(self, callee: str, args: Sequence[Slots], targets: Targets) -> list[Instruction]:
         """The code of a call of a function that calls itself, at its end alone."""
@@ -330,6 +361,10 @@ class _Body:
             planner.dynamic[outputs[output]] = (*known, (axis, lengths[position]))
         if tuple(site.operands) == (0, 1, 2) and not site.precomputed and _is_put(segment):
             planner.puts.add(number)
+        body = segment.body
+        put = build.put_by(body) if isinstance(body, Call) and body.args == segment.params[:2] else None
+        if put is not None:
+            planner.appended[outputs[0]] = Appended(given[0], given[1], *put)
         self._add(block, Run(number, tuple(inputs), tuple(outputs), tuple(lengths)))
         self._own_slots(block, outputs)
         return tuple(outputs) if isinstance(node.checked_type, TupleType) else outputs[0]
@@ -392,7 +427,7 @@ class _Body:
 def _is_put(segment: Function) -> bool:
     """Whether a segment gives its first param, of known size, with a row at an int64."""
     call = segment.body
-    if not isinstance(call, Call) or not is_row_update(call):
+    if not isinstance(call, Call) or not build.is_row_update(call):
         return False
     place = call.args[1].checked_type
     static = all([_is_static(arg.checked_type) for arg in call.args])

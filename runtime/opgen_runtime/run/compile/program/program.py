@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ....base import Target
-from ....base.arith import Expr, Var, eq, substitute
+from ....base.arith import Expr, Var, closure, eq, le, substitute
+from ....base.arith.closures import Closure
 from ....base.arith.expr import Shape
 from ....base.errors import ExecutorError
 from ....base.forks import importing
+from ....base.lazy import lazy
 from ....base.lru_cache import Footprint
 from ....codegen import Loaded, compiled, imports_of, load
 from ..kernel.footprint import footprint_of
 from ..kernel.kernel import Image, Kernel, NativeKernel, Slot
 from ..kernel.shape_preconditions import ShapePrecondition
-from ..kernel.symbolic import SymbolicKernel, concrete, symbolic_slot
+from ..kernel.symbolic import SymbolicKernel, symbolic_slot
 from ..native.entry import Entry
 from ..native.pointers import address_of
+from .donated import check_donated
 from .driver import ARENA, SYMBOL, TOO_MANY_STEPS, constant_symbols, driver_text, kernel_symbols
-from .plan import Copy, Instruction, Loop, Plan, Run
+from .plan import Copy, Instruction, Loop, Plan, PutSlice, Run
 
 if TYPE_CHECKING:
     from ..kernel.extern import ExternKernel
@@ -107,9 +110,30 @@ class ProgramKernel(NativeKernel):
         return False
 
     def entry(self, in_tuple: bool = False) -> Entry | None:
-        # entries tell no events, and not why a program failed: a function of Python raised, a loop went too far
-        observed = self.linked.externs or self.linked.limits or self.linked.events
+        # entries tell no events, and not why a program failed: a function of Python raised, a loop went too far;
+        # and they make arrays for all results
+        linked = self.linked
+        observed = linked.externs or linked.limits or linked.events or linked.plan.donations
         return None if observed else super().entry(in_tuple)
+
+    def run(
+        self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray] | None = None
+    ) -> list[np.ndarray]:
+        donations = self.linked.plan.donations
+        if donations:
+            if outputs is not None:
+                raise ExecutorError(
+                    f"{self.name} has results in the memory of inputs, and takes no arrays for them"
+                )
+            if len(inputs) == len(self.inputs):
+                check_donated(self.name, self.inputs, donations, inputs)
+        return super().run(inputs, outputs)
+
+    def _new_results(self, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        results = super()._new_results(inputs)
+        for each in self.linked.plan.donations:
+            results[each.result] = inputs[each.param]
+        return results
 
     def context(self) -> int | None:
         events = self.linked.events.get(get_ident())
@@ -162,6 +186,11 @@ class SymbolicProgram(SymbolicKernel):
         held = self.linked.plan.held
         if isinstance(step, Copy):
             yield from _same(held[step.target].shape, held[step.source].shape)
+        if isinstance(step, PutSlice):
+            end = step.start + held[step.part].shape[step.axis]
+            room = held[step.whole].shape[step.axis]
+            if not (isinstance(end, int) and isinstance(room, int)):
+                yield ShapePrecondition("what is appended", "as much room as it takes", le(end, room))
         if not isinstance(step, Run):
             return
         kernel = self.linked.kernels[step.kernel]
@@ -183,11 +212,21 @@ class SymbolicProgram(SymbolicKernel):
         return super().run(inputs, outputs)
 
     def memory(self, shapes: Sequence[tuple[int, ...]]) -> int:
+        found = super().memory(shapes)
         values: dict[Var, int] = {}
         for slot, shape in zip(self.operands[0], shapes, strict=True):
             values.update({dim: n for dim, n in zip(slot.dims, shape, strict=True) if isinstance(dim, Var)})
-        (space,) = concrete((self.linked.plan.space,), values)
-        return super().memory(shapes) + space
+        (space,) = self._space(*[values[var] for var in self._told])
+        return found + space
+
+    @lazy
+    def _space(self) -> Closure:
+        """The bytes between kernels, for values of the dims that the inputs tell."""
+        return closure([self.linked.plan.space], self._told)
+
+    @property
+    def has_effects(self) -> bool:
+        return bool(self.linked.plan.donations)
 
     def _native(self, image: Image, loaded: Loaded) -> Kernel:
         return ProgramKernel(image, self.linked)

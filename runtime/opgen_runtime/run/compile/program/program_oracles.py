@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ....base.arith import Var, evaluate_scalar
 from ....base.errors import ExecutorError
 from ....ir import Call, Function
 from ....ir.loops import beyond
 from ....operator import TupleType
 from ..interpret import Arrays, run, run_op_by_op
-from .plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Put, Run, ends, nested
+from .plan import Again, Copy, Else, End, If, Leave, Loop, Plan, Put, PutSlice, Run, ends, nested
 from .program_records import Built, Closed, Cut, Linked, Planned, Prepared, Specialised
 
 
@@ -80,10 +81,13 @@ def of_plan(made: Planned, arrays: Sequence[np.ndarray]) -> Arrays:
 
 
 def of_linked(made: Linked, arrays: Sequence[np.ndarray]) -> Arrays:
-    """The value of machine code."""
+    """The value of machine code, on copies of what is donated to it."""
     if made.whole is None:
         return of_plan(made.planned, arrays)
-    return nested(made.whole.run(arrays), made.result)
+    plan = made.planned.plan
+    given = set() if plan is None else {each.param for each in plan.donations}
+    taken = [array.copy() if k in given else array for k, array in enumerate(arrays)]
+    return nested(made.whole.run(taken), made.result)
 
 
 class _Segments:
@@ -122,6 +126,13 @@ class _PlanRun:
         self.plan = plan
         self.kernels = prepared.kernels
         self.slots: dict[int, np.ndarray] = dict(enumerate(arrays)) | plan.constants
+        self.donors = {plan.outputs[each.result]: each.param for each in plan.donations}
+        self.dims = {
+            dim: extent
+            for held, array in zip(plan.held, arrays, strict=False)
+            for dim, extent in zip(held.shape, array.shape, strict=True)
+            if isinstance(dim, Var)
+        }
         self.loops: dict[int, int] = {}  # steps of each loop, by where it begins
         self.ends = ends(plan.code)
         self.around: list[int] = []  # the loops that are open, by where they begin
@@ -144,10 +155,10 @@ class _PlanRun:
                     slots[each.lengths[length]] = np.array(found[output].shape[axis])
             case Copy(source, target):
                 slots[target] = slots[source].copy()
-            case Put(rows, place, value):
-                row, count = int(slots[place].item()), len(slots[rows])
-                if -count <= row < count:
-                    slots[rows][row] = slots[value].reshape(slots[rows].shape[1:])
+            case Put() as each:
+                self._put(each)
+            case PutSlice() as each:
+                slots[each.whole] = self._with_slice(each)
             case If(condition):
                 if not slots[condition]:
                     return self._else_of(position) + 1
@@ -171,6 +182,21 @@ class _PlanRun:
             case End():
                 pass
         return position + 1
+
+    def _put(self, each: Put) -> None:
+        """Put a row where there is one of its number."""
+        rows = self.slots[each.rows]
+        row, count = int(self.slots[each.place].item()), len(rows)
+        if -count <= row < count:
+            rows[row] = self.slots[each.value].reshape(rows.shape[1:])
+
+    def _with_slice(self, each: PutSlice) -> np.ndarray:
+        """What lies in the memory of a param once a slice is put there."""
+        start = each.start if isinstance(each.start, int) else int(evaluate_scalar(each.start, self.dims))
+        part = self.slots[each.part]
+        whole = self.slots[self.donors[each.whole]].copy()
+        whole[(slice(None),) * each.axis + (slice(start, start + part.shape[each.axis]),)] = part
+        return whole
 
     def _else_of(self, position: int) -> int:
         depth = 0

@@ -12,6 +12,7 @@ Linked       a native function, or none              Sections   of a program tha
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TypeAlias
 
 from ....base import Target
@@ -23,7 +24,7 @@ from ..kernel.kernel import Kernel
 from ..kernel.parts import Parts
 from ..kernel.segments import Segments, Site
 from .driver import driver_text
-from .plan import Plan, Slots
+from .plan import Donation, Plan, Slots
 
 Texts: TypeAlias = Iterator[tuple[str, str]]
 Values: TypeAlias = "Mapping[str, object] | Mapping[Var, object]"
@@ -31,12 +32,16 @@ Values: TypeAlias = "Mapping[str, object] | Mapping[Var, object]"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A program that is to be compiled: `params` are values of main's parameters, by name or by variable."""
+    """A program that is to be compiled: `params` are values of main's parameters, by name or by variable.
+
+    `donations`: the results that take the memory of parameters; those are counted without the ones that have values.
+    """
 
     module: IRModule | Function
     params: Values | None
     target: Target
     context: PassContext
+    donations: tuple[Donation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,7 @@ class Closed:
     module: IRModule
     target: Target
     context: PassContext
+    donations: tuple[Donation, ...] = ()
 
     @property
     def main(self) -> Function:
@@ -60,7 +66,7 @@ class Closed:
         """With other functions; itself where they are those that it has."""
         if all([functions[var.name] is own for var, own in self.module.functions.items()]):
             return self
-        return Closed(self.module.with_functions(dict(functions)), self.target, self.context)
+        return replace(self, module=self.module.with_functions(dict(functions)))
 
     def things(self) -> Iterator[object]:
         if "FuseOps" not in self.context.disabled:  # without it nothing is in segments

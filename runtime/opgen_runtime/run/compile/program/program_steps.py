@@ -32,7 +32,7 @@ def bind(asked: Asked) -> Closed:
             raise ExecutorError(
                 f"{name.name} reads {', '.join(free)}, which nothing in it binds; its parameters are: {known}"
             )
-    return Closed(module, asked.target, asked.context)
+    return Closed(module, asked.target, asked.context, asked.donations)
 
 
 def module_given(module: IRModule | Function, params: Values | None) -> IRModule:
@@ -72,9 +72,11 @@ def _with_values(main: Function, params: Values) -> Function:
 
 
 def cut(closed: Closed) -> Cut:
-    """In sections where what depends on data decides sizes that are read."""
+    """In sections where what depends on data decides sizes that are read; whole where results are donated memory."""
     functions = closed.module.functions.values()
-    if not any([is_dynamic(node) for function in functions for node in post_order(function)]):
+    if closed.donations or not any(
+        [is_dynamic(node) for function in functions for node in post_order(function)]
+    ):
         return Cut(closed)
     with importing:
         from .cut import sections_of
@@ -87,7 +89,7 @@ def specialise(closed: Closed) -> Specialised:
     functions = {var.name: with_dims_bound(function) for var, function in closed.module.functions.items()}
     closed = closed.with_functions(functions)
     segments = segments_of(*closed.module.functions.values())
-    is_one = _is_one_kernel(closed.main)
+    is_one = _is_one_kernel(closed.main) and not closed.donations  # a plan says what lies where
     made = list(segments.functions) if is_one else [opened(segment) for segment in segments.functions]
     same = zip(made, segments.functions, segments.digests, strict=True)
     digests = tuple([digest if new is old else "" for new, old, digest in same])
@@ -112,18 +114,28 @@ def prepare(built: Built) -> Prepared:
 
 
 def plan(prepared: Prepared) -> Planned:
-    """In which order kernels run, and where their results lie; one kernel needs no plan."""
+    """In which order kernels run, and where their results lie; one kernel needs no plan.
+
+    Raises ExecutorError where there is none, and results take the memory of parameters.
+    """
     kernels = prepared.kernels
+    donations = prepared.closed.donations
     waiting = [kernel.name for kernel in kernels if isinstance(kernel, LazyKernel)]
     if prepared.built.specialised.is_one and not waiting:
         return Planned(prepared, None)
+    found: Plan | str
     if waiting:
-        return Planned(prepared, None, f"the dims that {waiting[0]} runs on are known when it runs")
-    with importing:  # first calls of single ops need neither plans nor files
-        from .planning import make_plan
+        found = f"the dims that {waiting[0]} runs on are known when it runs"
+    else:
+        with importing:  # first calls of single ops need neither plans nor files
+            from .planning import make_plan
 
-    found = make_plan(prepared.closed.module, prepared.sites, kernels)
-    return Planned(prepared, None, found) if isinstance(found, str) else Planned(prepared, found)
+        found = make_plan(prepared.closed.module, prepared.sites, kernels, donations)
+    if isinstance(found, Plan):
+        return Planned(prepared, found)
+    if donations:
+        raise ExecutorError(f"no result of the program can take the memory of a parameter: {found}")
+    return Planned(prepared, None, found)
 
 
 def hooked_plan(planned: Planned, stage: str, hook: object, contract: Contract[Any]) -> Planned:

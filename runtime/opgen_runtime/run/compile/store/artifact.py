@@ -32,13 +32,29 @@ from ..kernel.sizes import SizesIn, SizesOut
 from ..kernel.symbolic import SymbolicKernel, SymbolicSlot, symbolic_slot
 from ..native.entry import ENTRY_LEVEL, ENTRY_MODULE
 from ..native.entry_text import entry_text
-from ..program.plan import Again, Copy, Else, End, Held, If, Instruction, Leave, Loop, Plan, Put, Run, Slots
+from ..program.plan import (
+    Again,
+    Copy,
+    Donation,
+    Else,
+    End,
+    Held,
+    If,
+    Instruction,
+    Leave,
+    Loop,
+    Plan,
+    Put,
+    PutSlice,
+    Run,
+    Slots,
+)
 from .digests import digest
 from .files import ALIGNMENT, aligned, in_memory
 
 Piece: TypeAlias = "bytes | memoryview"
 _MAGIC: Final = b"opgen artifact\n\0"
-_FORMAT: Final = 10
+_FORMAT: Final = 11
 _FIXED: Final = struct.Struct("<16sIQ32s")
 _MOST_HEADER: Final = 1 << 28
 
@@ -345,14 +361,28 @@ def _plan(plan: Plan, blobs: _Blobs, sizes: SizesOut) -> dict[str, object]:
         "inputs": plan.num_params,
         "constants": {str(slot): blobs.array(array) for slot, array in plan.constants.items()},
         "held": [[sizes.shape(held.shape), held.dtype.name] for held in plan.held],
-        "code": [[type(each).__name__, *astuple(each)] for each in plan.code],
+        "code": [[type(each).__name__, *_fields(each, sizes)] for each in plan.code],
         "outputs": plan.outputs,
         "result": plan.result,
         "lengths": plan.lengths,
         "offsets": {str(slot): sizes.dim(offset) for slot, offset in plan.offsets.items()},
         "space": sizes.dim(plan.space),
         "dims": [sizes.var(dim) for dim in plan.dims],
+        "donations": [astuple(each) for each in plan.donations],
     }
+
+
+def _fields(each: Instruction, sizes: SizesOut) -> list[Any]:
+    if isinstance(each, PutSlice):
+        return [each.whole, each.part, each.axis, sizes.dim(each.start)]
+    return list(astuple(each))
+
+
+def _instruction(name: str, fields: Sequence[Any], sizes: SizesIn) -> Instruction:
+    if name == PutSlice.__name__:
+        whole, part, axis, start = fields
+        return PutSlice(whole, part, axis, sizes.dim(start))
+    return _INSTRUCTIONS[name](*map(_read_slots, fields))
 
 
 def _read_plan(made: Mapping[str, Any], blobs: Sequence[memoryview], sizes: SizesIn) -> Plan:
@@ -360,13 +390,14 @@ def _read_plan(made: Mapping[str, Any], blobs: Sequence[memoryview], sizes: Size
         made["inputs"],
         {int(slot): _read_array(array, blobs) for slot, array in made["constants"].items()},
         tuple([Held(sizes.shape(shape), _dtype(dtype)) for shape, dtype in made["held"]]),
-        tuple([_INSTRUCTIONS[name](*map(_read_slots, fields)) for name, *fields in made["code"]]),
+        tuple([_instruction(name, fields, sizes) for name, *fields in made["code"]]),
         tuple(made["outputs"]),
         _read_slots(made["result"]),
         tuple([(output, axis, slot) for output, axis, slot in made["lengths"]]),
         {int(slot): sizes.dim(offset) for slot, offset in made["offsets"].items()},
         sizes.dim(made["space"]),
         tuple([sizes.vars[k] for k in made["dims"]]),
+        tuple([Donation(param, result, grows) for param, result, grows in made["donations"]]),
     )
 
 

@@ -21,7 +21,7 @@ from .....base import Target
 from .....base.vocabulary import dataclass
 from .....compute.te.tensor import IterVar
 from ....schedule import Schedule, Stage, constant_stages
-from ...heuristics import MIN_SUM_VECTORS, MIN_SUMMED_STEPS, RESERVED_REGISTERS
+from ...heuristics import MIN_ROW_SUM_VECTORS, MIN_SUM_VECTORS, MIN_SUMMED_STEPS, RESERVED_REGISTERS
 from ..common.access import analyse, is_shared, likely_extent
 from ..common.parameters import PACKED_BYTES
 from ..common.plan import leader_of
@@ -99,13 +99,15 @@ def _again(stage: Stage) -> tuple[Stage, Form | None]:
 def _goes_along(schedule: Schedule, stage: Stage, form: Form, target: Target) -> bool:
     """Whether columns that are packed anew serve so few rows that sums along lines of both operands are faster."""
     found = form.contraction
-    if form.factors or form.conditional or is_constant(schedule, found.packed) or len(stage.reduce_axes) > 1:
+    if form.conditional or is_constant(schedule, found.packed) or len(form.body.axes) > 1:
         return False
-    summed, theirs = stage.reduce_axes[-1], vars_of(found.packed)
-    rows = likely_extent([axis for axis in stage.axes if axis.var not in theirs])
+    summed, theirs = form.body.axes[-1], vars_of(found.packed)
+    rows = likely_extent([axis for axis in form.axes if axis.var not in theirs])
     if rows > target.vectors.registers - RESERVED_REGISTERS.value:
         return False
-    if likely_extent((summed,)) < MIN_SUM_VECTORS.value * target.lanes(found.packed.dtype):
+    vectors = likely_extent((summed,)) // target.lanes(found.packed.dtype)
+    least = MIN_ROW_SUM_VECTORS if rows <= vectors else MIN_SUM_VECTORS
+    if vectors < least.value:
         return False
     reads = [read for each in (found.fixed, found.packed) for read in analyse(each, each.dtype).reads]
     return all([read.strides.get(summed.var) == 1 for read in reads])

@@ -132,16 +132,17 @@ def in_registers(stage: Stage, tile: IterVar, within: IterVar, lanes: int) -> No
 def specialise_few_rows(schedule: Schedule, found: Contraction, tile: Tile, constant: bool) -> None:
     """Few of a symbolic number have schedules of their own: one row or column, which is no contraction, and few rows.
 
-    These are one tile.  Beside packed constants, which are prepared for all, they are the forms of a tile that is not
-    full.  Columns of a symbolic number have so many rests of their own that guarded rows beside them would take longer
-    to compile than they save.
+    These are one tile.  Little work has a schedule for one row where that is what is likely.  Beside packed constants,
+    which are precomputed for all, they are the forms of a tile that is not full.  Columns of a symbolic number have so
+    many rests of their own that guarded rows beside them would take longer to compile than they save.
     """
     rows, columns = found.row.extent, found.columns[-1].extent
     if constant:
         return
-    if isinstance(rows, Var) and not tile.alone and not tile.little:
-        schedule.specialisations.append(specialisation(rows, 1, 1))
-        if total_extent(found.columns) is not None:
+    if isinstance(rows, Var) and not tile.alone:
+        if not tile.little or likely(rows) == 1:
+            schedule.specialisations.append(specialisation(rows, 1, 1))
+        if not tile.little and total_extent(found.columns) is not None:
             schedule.specialisations.append(specialisation(rows, MIN_ROWS.value, tile.most.alone))
     if isinstance(columns, Var) and len(found.columns) == 1:
         schedule.specialisations.append(specialisation(columns, 1, 1))
