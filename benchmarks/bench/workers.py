@@ -26,7 +26,7 @@ PEERS: Final[Mapping[str, tuple[str, ...]]] = {
     "inductor": ("torch",), "jax": ("jax",), "ort": ("onnxruntime", "onnx"), "tvm": ("tvm", "onnx", "llvmlite"),
     OURS: ("llvmlite", "onnx", "ml_dtypes"),
 }  # fmt: skip
-_MOST_CALLS: Final = 20_000
+_MAX_CALLS: Final = 20_000
 _UNMEASURED: Final = 1  # calls that a block makes before the first sample
 
 
@@ -191,7 +191,7 @@ def _calls(worker: Worker, seconds: float) -> int:
     while wanted > 2 * calls:
         calls = wanted
         least = min(worker.ask(f"block {calls}"))
-        wanted = max(2, min(_MOST_CALLS, int(seconds / max(least, 1e-7))))
+        wanted = max(2, min(_MAX_CALLS, int(seconds / max(least, 1e-7))))
     return wanted
 
 

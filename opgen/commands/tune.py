@@ -38,7 +38,7 @@ from .lookup import find_op
 from .onnx_models import extents, loaded
 from .options import of_a_call
 
-_LEAST_SECONDS: Final = 3.0  # of one kernel: its process has started then, and has run a few rivals
+_MIN_SECONDS: Final = 3.0  # of one kernel: its process has started then, and has run a few rivals
 
 
 @click.command()
@@ -156,7 +156,7 @@ def _tuned(subjects: Sequence[Subject], seconds: float, seed: int) -> Iterator[t
         if left <= 0:
             note(f"the time is over: {len(subjects) - number} kernels were not tuned")
             return
-        share = min(left, max(_LEAST_SECONDS, left / (len(subjects) - number)))
+        share = min(left, max(_MIN_SECONDS, left / (len(subjects) - number)))
         with _bar(f"{number + 1}/{len(subjects)} {subject}") as progress:
             outcome = tune(subject, share, seed, progress)
         yield subject, outcome

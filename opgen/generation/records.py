@@ -17,7 +17,7 @@ from ..emit.write import write_atomically
 
 _KEPT_FILES: Final = 64  # of other projects and versions
 _KEPT_ENTRIES: Final = 4  # times as many as one run uses, so that going back to an earlier text costs nothing
-_FEWEST: Final = 1_000
+_MIN_RECORDS: Final = 1_000
 
 Entry = Mapping[str, object]
 
@@ -61,7 +61,7 @@ class Records:
         if self.path is None or not self._is_new:
             return
         others = [(key, entry) for key, entry in self._old.items() if key not in self._used]
-        room = max(_FEWEST, _KEPT_ENTRIES * len(self._used)) - len(self._used)
+        room = max(_MIN_RECORDS, _KEPT_ENTRIES * len(self._used)) - len(self._used)
         entries = {**dict(others[max(0, len(others) - room) :]), **self._used}
         try:
             _make_private(self.path.parent)

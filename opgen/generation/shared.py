@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from .work import Done, Job
 
-MOST_JOBS: Final = 2_000  # their numbers are written at once, for which every pipe has room
+MAX_JOBS: Final = 2_000  # their numbers are written at once, for which every pipe has room
 _WIDTH: Final = 2  # bytes of a number
 
 
@@ -44,7 +44,7 @@ class Helpers:
             self._processes.append(process)
 
     def do(self, jobs: Sequence[Job], order: Sequence[int]) -> list[Done]:
-        """What came of each job.  They are begun in `order`, which holds the position of each, MOST_JOBS at most."""
+        """What came of each job.  They are begun in `order`, which holds the position of each, MAX_JOBS at most."""
         from .work import do
 
         for pipe in self._pipes:

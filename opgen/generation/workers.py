@@ -90,9 +90,9 @@ class Team:
 
 def _shares(units: Sequence[Unit], processes: int) -> list[Sequence[Unit]]:
     """The units in shares that grow small towards the end, so that no process waits long for another."""
-    from .shared import MOST_JOBS
+    from .shared import MAX_JOBS
 
-    least = 1 + len(units) // MOST_JOBS
+    least = 1 + len(units) // MAX_JOBS
     shares: list[Sequence[Unit]] = []
     first = 0
     while first < len(units):

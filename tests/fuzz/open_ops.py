@@ -21,7 +21,7 @@ SECONDS = 120.0
 _SIZES = (0, 1, 1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 23, 29, 31, 32, 33, 48, 61, 64, 65, 96, 127, 128)
 _LARGE = (251, 256, 509, 1021, 1024, 4096)
 _MOST = 1 << 19  # elements of all operands: more take the reference too long
-_MOST_LARGE = 1 << 22
+_MAX_LARGE = 1 << 22
 _DRAWN = 0.8  # how often attrs are drawn
 
 
@@ -70,7 +70,7 @@ def _sizes(rng: random.Random, family: Family, opened: set[str], fixed: Mapping[
         if large:
             sizes[large] = rng.choice(_LARGE)
         elements = [int(np.prod([sizes[d] if isinstance(d, str) else d for d in s])) for s in family.shapes]
-        if sum(elements) <= (_MOST_LARGE if large else _MOST):
+        if sum(elements) <= (_MAX_LARGE if large else _MOST):
             return sizes
         if rng.random() < 0.1:  # the fixed ones may be too large for any
             return {name: 1 if name in opened else fixed[name] for name in family.usual}

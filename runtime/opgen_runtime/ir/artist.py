@@ -18,8 +18,8 @@ from .module import IRModule
 from .text import ConstantSection, TypePrinter, op_text
 from .visitor import free_vars, post_order
 
-_MOST_FIELDS: Final = 64  # a tuple of more fields is a node of its own
-_MOST_LETTERS: Final = 60  # of one line of a label
+_MAX_FIELDS: Final = 64  # a tuple of more fields is a node of its own
+_MAX_LETTERS: Final = 60  # of one line of a label
 
 
 def drawing_of(program: Expr | IRModule) -> Drawing:
@@ -134,7 +134,7 @@ class _Artist:
 
     def fields(self, value: _Value) -> Iterator[_Port]:
         """A value as the operands of what reads it."""
-        if isinstance(value, tuple) and len(value) <= _MOST_FIELDS:
+        if isinstance(value, tuple) and len(value) <= _MAX_FIELDS:
             yield from value
         else:
             yield self.port(value)
@@ -208,5 +208,5 @@ def _marked(port: _Port, mark: str) -> _Port:
 
 def _line(text: str) -> str:
     """One line of a label: what cannot be printed is escaped, what is long is cut."""
-    shown = "".join([c if c.isprintable() else ascii(c)[1:-1] for c in text[: _MOST_LETTERS + 1]])
-    return shown if len(shown) <= _MOST_LETTERS else f"{shown[: _MOST_LETTERS - 1]}…"
+    shown = "".join([c if c.isprintable() else ascii(c)[1:-1] for c in text[: _MAX_LETTERS + 1]])
+    return shown if len(shown) <= _MAX_LETTERS else f"{shown[: _MAX_LETTERS - 1]}…"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from .drawing import Drawing
 
-_MOST_SHOWN: Final = 2_000  # nodes of a picture that a notebook shows unasked
+_MAX_SHOWN: Final = 2_000  # nodes of a picture that a notebook shows unasked
 
 
 class Pictured:
@@ -33,7 +33,7 @@ class Pictured:
         from .svg import svg
 
         drawing = self.drawing()
-        return svg(drawing) if len(drawing.nodes) <= _MOST_SHOWN else None
+        return svg(drawing) if len(drawing.nodes) <= _MAX_SHOWN else None
 
     def drawing(self) -> Drawing:
         """What there is to see; of functions and modules `drawn.py` says it, which stands above them."""

@@ -39,7 +39,7 @@ from .infer_type import InferType
 TRAIT: Final = "quantised"
 _BITS: Final = 8
 _SUM: Final = DType("int32")
-_LEAST: Final = 32  # steps of a sum; shorter ones, as of one channel, take as long as floats, or longer
+_MIN_STEPS: Final = 32  # steps of a sum; shorter ones, as of one channel, take as long as floats, or longer
 _LARGEST: Final = (2**_BITS - 1) ** 2  # product of two numbers less their zero points
 _ERROR: Final = (
     "three halves of an epsilon of the dtype, relative to the exact result; the definition rounds each product and "
@@ -180,7 +180,7 @@ def _is_worth(known: Facts) -> bool:
     if len(sums) != 1 or not all([isinstance(axis.extent, int) for axis in sums[0].axes]):
         return False
     steps = math.prod([axis.extent for axis in sums[0].axes if isinstance(axis.extent, int)])
-    return _LEAST <= steps <= _SUM.highest // _LARGEST
+    return _MIN_STEPS <= steps <= _SUM.highest // _LARGEST
 
 
 def _is_normal(scale: np.ndarray) -> bool:

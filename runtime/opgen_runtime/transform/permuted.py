@@ -20,7 +20,7 @@ from ..ir import Call
 from ..operator import AttrField, Attrs, Op, TensorType, TupleType, Type
 from .calls import Facts, facts
 
-_MOST: Final = 16  # forms of the attrs that are tried
+_MAX_FORMS: Final = 16  # forms of the attrs that are tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _forms(attrs: Attrs | None, order: Order) -> Iterator[Attrs | None]:
         return
     values = attrs.as_dict()
     choices = {field.name: list(_readings(field, values[field.name], order)) for field in attrs.fields()}
-    for chosen in itertools.islice(itertools.product(*choices.values()), _MOST):
+    for chosen in itertools.islice(itertools.product(*choices.values()), _MAX_FORMS):
         try:
             yield attrs.replace(**dict(zip(choices, chosen, strict=True)))
         except OpgenError:  # outside its bounds

@@ -22,7 +22,7 @@ TARGET: Final = "llvm -num-threads=1 -mcpu=x86-64-v3"
 MOST: Final = 1.3  # times the work of the static program
 # Vectors at the edges gather, some in each open row where a static one has single elements; moments of planes with an
 # open width are stored twice as often; tiles of contractions have last rows and columns under guards.
-MOST_OF: Final = {
+MAX_OF: Final = {
     "pad of edges": 3.0,
     "pad by reflection": 3.0,
     **dict.fromkeys((*NORMS, *POOLS, *PRODUCTS, *CONVOLUTIONS, "attention by hand"), 2.5),
@@ -66,7 +66,7 @@ def test_open_dims_take_about_the_work_of_static_ones(name: str) -> None:
         larger = {**usual, open_dims[-1]: 2 * usual[open_dims[-1]] + 1}
         for sizes in (usual, larger) if open_dims == whole else (larger,):
             found, least = made.at(sizes), static(name, sizes)
-            assert found <= MOST_OF.get(name, MOST) * least, (
+            assert found <= MAX_OF.get(name, MOST) * least, (
                 f"{open_dims} open, {sizes}: {found} stores, not {least}"
             )
 

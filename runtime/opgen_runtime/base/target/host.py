@@ -16,7 +16,7 @@ from ..lazy import lazy
 
 _VARIABLE: Final = "OPGEN_NUM_THREADS"
 _FOR_EACH_PROCESSOR: Final = 4  # threads at most: more only wait for each other
-_MOST_DIGITS: Final = 100
+_MAX_DIGITS: Final = 100
 _CACHES: Final = Path("/sys/devices/system/cpu/cpu0/cache")  # of Linux
 
 
@@ -79,8 +79,8 @@ def default_threads() -> int:
 
 @lru_cache(maxsize=4)
 def _threads_of(given: str) -> int:
-    if not (given.isascii() and given.isdigit() and len(given) <= _MOST_DIGITS and int(given) >= 1):
-        shown = given if len(given) <= _MOST_DIGITS else f"{given[:_MOST_DIGITS]}..."
+    if not (given.isascii() and given.isdigit() and len(given) <= _MAX_DIGITS and int(given) >= 1):
+        shown = given if len(given) <= _MAX_DIGITS else f"{given[:_MAX_DIGITS]}..."
         raise StrategyError(f"{_VARIABLE}={shown!r}: expected a whole number of at least 1")
     processors = os.cpu_count() or 1
     most = _FOR_EACH_PROCESSOR * processors

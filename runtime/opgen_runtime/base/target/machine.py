@@ -40,7 +40,7 @@ _CYCLES: Final[Mapping[str, float]] = MappingProxyType(
     }
 )
 
-_LEAST: Final[Mapping[str, int]] = MappingProxyType(  # that schedules can go by
+_MIN_ENTRIES: Final[Mapping[str, int]] = MappingProxyType(  # that schedules can go by
     {
         "l1": 4 << 10, "l2": 4 << 10, "llc": 4 << 10, "line": 16, "page": 1 << 10,
         "lanes": 4, "registers": 8, "max_stride": 1, "gather_bits": 8,
@@ -86,7 +86,7 @@ class Machine:
 
     def _problem(self) -> str | None:
         """Which entry no schedule could go by; None where all are right."""
-        for name, least in _LEAST.items():
+        for name, least in _MIN_ENTRIES.items():
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
                 return f"{name} is {shown(value):.40}, expected a whole number of at least {least}"

@@ -22,7 +22,7 @@ from .machine_file import machine_named, machines_stamp
 KINDS: Final[dict[str, tuple[str, ...]]] = {"llvm": ("cpu",)}  # kind -> keys when none are given
 
 _MACHINE_OPTION: Final = re.compile(r" -machine=\S+")
-_MOST_THREADS: Final = 1024
+_MAX_THREADS: Final = 1024
 _LANE_BITS: Final = 32  # what the lanes of a machine are told in
 _PARALLEL_COST: Final = 32768  # element operations: about ten launches of the thread pool
 
@@ -216,8 +216,8 @@ def _read(text: str) -> Target:
     base = _base(text, options)
     given_keys = tuple(k for k in options.get("keys", "").split(",") if k)
     threads = options.get("num-threads", str(default_threads()))
-    if not (threads.isascii() and threads.isdigit() and 1 <= int(threads) <= _MOST_THREADS):
-        expected = f"expected a whole number of at least 1 and at most {_MOST_THREADS}"
+    if not (threads.isascii() and threads.isdigit() and 1 <= int(threads) <= _MAX_THREADS):
+        expected = f"expected a whole number of at least 1 and at most {_MAX_THREADS}"
         raise StrategyError(f"target {text!r}: -num-threads={threads}: {expected}")
     keys = tuple(dict.fromkeys((*given_keys, *KINDS[kind])))
     tuned = _tuned(text, options.get("tuned", ""))

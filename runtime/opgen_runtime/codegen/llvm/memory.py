@@ -11,7 +11,7 @@ from typing import Final
 
 from ...base.errors import CodegenError
 from ...base.vocabulary import BOOL, INDEX, DType, dataclass
-from ...lower.tir.nodes.vector import MIN_STRIDED_LANES, MIN_GATHERED_STRIDE
+from ...lower.tir.nodes.vector import MIN_GATHERED_STRIDE, MIN_STRIDED_LANES
 from . import arithmetic, strided
 from .arithmetic import select
 from .conversion import cast

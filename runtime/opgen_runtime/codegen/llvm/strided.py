@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...base.vocabulary import BOOL
-from ...lower.tir.nodes.vector import MIN_STRIDED_LANES, MIN_GATHERED_STRIDE
+from ...lower.tir.nodes.vector import MIN_GATHERED_STRIDE, MIN_STRIDED_LANES
 from .text import FunctionText, Value, register
 from .text.types import register_type, suffix, vector_type
 

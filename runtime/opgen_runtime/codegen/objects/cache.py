@@ -27,7 +27,7 @@ from ...base.vocabulary import dataclass
 _FORMAT: Final = "opgen-object-1"
 _UNFINISHED: Final = ".new-"
 _ABSENT: Final = "is not there"
-_MOST_SHOWN: Final = 200  # characters of the directory's name in a warning
+_MAX_SHOWN: Final = 200  # characters of the directory's name in a warning
 _ABANDONED_SECONDS: Final = 3600.0  # seconds after which an unfinished entry has lost its writer
 
 
@@ -135,7 +135,7 @@ class ObjectCache:
             reason = why_not_trusted(self._directory)
         if reason is not None:
             place = os.fspath(self._directory)
-            place = place if len(place) <= _MOST_SHOWN else f"{place[:_MOST_SHOWN]}..."
+            place = place if len(place) <= _MAX_SHOWN else f"{place[:_MAX_SHOWN]}..."
             warnings.warn(f"the kernel cache is off: {place} {reason}", RuntimeWarning, stacklevel=2)
             self._directory = None
             return False

@@ -18,7 +18,7 @@ from ...base.vocabulary import BOOL
 from .conditions import select
 from .weak import Value
 
-_FEWEST: Final = 8  # a shorter chain of choices stays as it is
+_MIN_CHOICES: Final = 8  # a shorter chain of choices stays as it is
 _MIRRORED: Final = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 
 
@@ -27,7 +27,7 @@ def search(cases: Sequence[tuple[Expr, Value]], default: Callable[[], Value]) ->
 
     None where the cases are few, or their conditions are no separate ranges of one integer.
     """
-    if len(cases) < _FEWEST:
+    if len(cases) < _MIN_CHOICES:
         return None
     starts: list[tuple[int, int, Value]] = []
     number: Expr | None = None

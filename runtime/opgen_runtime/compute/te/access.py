@@ -14,7 +14,7 @@ from ...base.vocabulary import INDEX
 from .tensor import Read
 
 _PLAIN: Final = re.compile(r"\bint64\((-?\d+)\)")  # a literal that joined element values
-_MOST_CHOICES: Final = 3  # on dims, of which each case is proved by itself
+_MAX_CHOICES: Final = 3  # on dims, of which each case is proved by itself
 _UNKNOWN: Final = 1 << 62  # a bound that only the dtype gives
 
 
@@ -104,7 +104,7 @@ def _is_inside_case_by_case(
     """
     sizes = [extent for extent in extents.values() if isinstance(extent, Expr)]
     choice = next((c for e in (within, *sizes) for c in arith.post_order(e) if _is_choice_on_dims(c)), None)
-    if choice is None or depth == _MOST_CHOICES:
+    if choice is None or depth == _MAX_CHOICES:
         return False
     assert isinstance(choice, Select)
     for holds in (True, False):

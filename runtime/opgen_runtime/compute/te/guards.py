@@ -10,7 +10,7 @@ from ...base.arith import Expr, Select, Var, logical_not, post_order, select
 from ...base.vocabulary import dataclass
 from .tensor import Reduce
 
-_MOST_ARMS: Final = 64  # beyond which a disjunction is a condition like any other
+_MAX_ARMS: Final = 64  # beyond which a disjunction is a condition like any other
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -113,7 +113,7 @@ class Guards:
             for arm in reversed(arms[:-1]):
                 holds = select(arm.holds, True, holds)
             depth = max(arm.depth for arm in arms)
-            if len(arms) > _MOST_ARMS:
+            if len(arms) > _MAX_ARMS:
                 whole = Arm(len(self._arms), None, holds, False, depth, holds)
                 arms = [self._arms.setdefault((id(None), id(holds), False), whole)]
             guard = self._guards[among] = Guard(tuple(arms), frozenset(arms), depth, holds)

@@ -28,7 +28,7 @@ from .tensor import Compute, IterVar, Placeholder, Read, Reduce, Tensor
 
 Order: TypeAlias = tuple[int, ...]
 
-_MOST: Final = 2000  # nodes of a body that holds all that it is computed from
+_MAX_NODES: Final = 2000  # nodes of a body that holds all that it is computed from
 
 
 def is_permuted(
@@ -92,7 +92,7 @@ def _whole(
         if isinstance(op, Placeholder) or not isinstance(op, Compute):
             return None
         body = rewrite(op.body, written)
-        if len(post_order(body)) > _MOST:
+        if len(post_order(body)) > _MAX_NODES:
             return None
         bodies[tensor] = op.axes, body
     return bodies.get(output)

@@ -56,7 +56,7 @@ class Role(Enum):
     OTHER = "other"
 
 
-_MOST: Final = 1 << 20  # positions that are looked at
+_MAX_POSITIONS: Final = 1 << 20  # positions that are looked at
 _DIVISIONS: Final = frozenset({"floordiv", "floormod"})
 _CONSTANT: Final = frozenset({Role.ZERO, Role.INFINITE, Role.FREE})
 _SCALED: Final = frozenset({Role.ZERO, Role.INFINITE, Role.LINEAR, Role.HOMOGENEOUS})
@@ -361,7 +361,7 @@ def _is_steady_index(index: Expr, var: Var, op: Compute, read: Read) -> bool:
     extents = {each.var: each.extent for each in axes}
     sizes = [extents.get(each) for each in used]
     known = [size for size in sizes if isinstance(size, int)]
-    if len(known) != len(used) or int(np.prod(known)) > _MOST or holds(index, Read):
+    if len(known) != len(used) or int(np.prod(known)) > _MAX_POSITIONS or holds(index, Read):
         return False
     own = tuple([IterVar(Var(INDEX, f"i{d}"), size) for d, size in enumerate(known)])
     body = substitute(index, {each: axis.var for each, axis in zip(used, own, strict=True)})

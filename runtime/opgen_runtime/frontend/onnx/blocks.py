@@ -37,7 +37,7 @@ FLAG: Final = TensorType((), "bool")
 _FEW: Final = (
     16  # steps that are better written out, where their number is known: they are fused with each other
 )
-_MOST_COPIED: Final = 1 << 28  # bytes: each step copies all rows
+_MAX_COPIED: Final = 1 << 28  # bytes: each step copies all rows
 
 
 def branch(node: NodeView, condition: Expr, then: Graph, otherwise: Graph) -> list[Expr]:
@@ -163,7 +163,7 @@ class _Rows:
         if steps.count is None:
             raise NotSupported("it collects as many rows as the data says")
         shape = (steps.count, *type_.concrete_shape)
-        if steps.count * math.prod(shape) * type_.dtype.numpy.itemsize > _MOST_COPIED:
+        if steps.count * math.prod(shape) * type_.dtype.numpy.itemsize > _MAX_COPIED:
             raise NotSupported(
                 f"it collects {type_} in {steps.count} steps, each of which copies all of them"
             )

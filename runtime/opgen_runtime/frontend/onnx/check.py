@@ -17,7 +17,7 @@ from onnx import TensorProto, ValueInfoProto
 from .call_graph import check_calls
 from .errors import ModelError, NotSupported, errors_of, shown
 from .graph import Graph, Model, Node, Opsets
-from .limits import MOST_AXES, Budget, Limits
+from .limits import MAX_AXES, Budget, Limits
 from .node_rules import check_node, duplicate
 
 _LAST_VERSION: Final = (1 << 31) - 1  # a 32-bit number in ONNX's own tables
@@ -117,8 +117,8 @@ def _why_bad_value(value: ValueInfoProto) -> str | None:
     tensor = kind.tensor_type
     if tensor.elem_type not in TensorProto.DataType.values():
         return f"the element type is number {tensor.elem_type}, which ONNX does not know"
-    if len(tensor.shape.dim) > MOST_AXES:
-        return f"it has {len(tensor.shape.dim)} axes, where {MOST_AXES} are the most"
+    if len(tensor.shape.dim) > MAX_AXES:
+        return f"it has {len(tensor.shape.dim)} axes, where {MAX_AXES} are the most"
     lowest = min([dim.dim_value for dim in tensor.shape.dim], default=0)
     return f"a dim is {lowest}" if lowest < -1 else None  # some exporters write -1 for a dim that is open
 

@@ -29,7 +29,7 @@ from .schemas import why_bad_types
 from .state import Environment, State, Value, tensor_type
 from .texts import Texts
 
-_MOST_INTS = 1 << 16  # of an input that decides the program: a shape, axes, pads, sizes of parts
+_MAX_INTS = 1 << 16  # of an input that decides the program: a shape, axes, pads, sizes of parts
 
 
 class Conversion:
@@ -221,9 +221,9 @@ class Conversion:
         if rule.kind == "Array":
             return array
         if rule.kind in ("Ints", "Dims"):
-            if array.size > _MOST_INTS or array.dtype.kind not in "iu":
+            if array.size > _MAX_INTS or array.dtype.kind not in "iu":
                 raise ModelError(
-                    f"the input {rule.name!r} must be at most {_MOST_INTS:,} integers, "
+                    f"the input {rule.name!r} must be at most {_MAX_INTS:,} integers, "
                     f"found {array.size:,} of {array.dtype}"
                 )
             return tuple([int(item) for item in array.reshape(-1)])

@@ -23,7 +23,7 @@ from .limits import spending
 from .narrow import narrow_dtype
 
 ModelLike: TypeAlias = "ModelProto | bytes | str | PathLike[str]"
-_MOST_SAID: Final = 300  # characters of a library's own message
+_MAX_SAID: Final = 300  # characters of a library's own message
 _DAMAGED: Final = (message.Error, json_format.Error, text_format.Error, UnicodeError)
 
 
@@ -81,7 +81,7 @@ def _load_external(tensor: TensorProto, folder: str) -> None:
 def _first_line(error: Exception) -> str:
     """What a library says is wrong, on one line."""
     line = next(iter(str(error).splitlines()), type(error).__name__)
-    return line if line.isprintable() and len(line) <= _MOST_SAID else shown(line)
+    return line if line.isprintable() and len(line) <= _MAX_SAID else shown(line)
 
 
 def _external(model: ModelProto) -> Iterator[TensorProto]:

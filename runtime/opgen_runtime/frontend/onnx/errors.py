@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from ...base.errors import DTypeError, OpgenError
 from ...base.vocabulary import dataclass
 
-_MOST_SHOWN: Final = 80  # characters of a name in a message
+_MAX_SHOWN: Final = 80  # characters of a name in a message
 
 
 def shown(name: str | bytes) -> str:
@@ -23,7 +23,7 @@ def shown(name: str | bytes) -> str:
     """
     name = name if isinstance(name, str) else repr(name)
     text = name if name.isprintable() else repr(name)[1:-1]
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
 
 
 @dataclass(frozen=True, slots=True)

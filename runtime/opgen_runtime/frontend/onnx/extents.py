@@ -111,7 +111,7 @@ _OPERATORS: Final[dict[str, Callable[..., Sizes]]] = {
     "Where": _each(lambda condition, a, b: a if condition else b, 3),
 }
 _TRUTHS: Final = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Not", "And", "Or")
-_MOST_TERMS: Final = 256  # of one size
+_MAX_TERMS: Final = 256  # of one size
 MOST: Final = 256  # elements of an array of sizes: no shape has as many
 _WHOLE: Final = {TensorProto.INT64: "int64", TensorProto.INT32: "int32"}
 
@@ -176,7 +176,7 @@ def _check_terms(n: Expr) -> None:
     terms: dict[int, int] = {}
     for node in post_order(n):
         terms[id(node)] = 1 + sum([terms[id(child)] for child in node.children()])
-    if terms[id(n)] > _MOST_TERMS:
+    if terms[id(n)] > _MAX_TERMS:
         raise ValueError(f"a size of {terms[id(n)]} terms")
 
 

@@ -19,8 +19,8 @@ from .allowed import DEFAULT_LIMITS as DEFAULT_LIMITS
 from .allowed import Limits as Limits
 from .errors import ModelError
 
-MOST_AXES: Final = 64  # numpy's arrays have no more
-_MOST_BYTES: Final = (1 << 63) - 1  # numpy counts those of an array without elements by its other extents
+MAX_AXES: Final = 64  # numpy's arrays have no more
+_MAX_BYTES: Final = (1 << 63) - 1  # numpy counts those of an array without elements by its other extents
 
 
 class Budget:
@@ -56,13 +56,13 @@ class Budget:
         elif isinstance(kind, TensorType):
             if kind.is_static:
                 self.check(kind.concrete_shape, kind.dtype.numpy.itemsize)
-            elif kind.ndim > MOST_AXES:
+            elif kind.ndim > MAX_AXES:
                 self.check((1,) * kind.ndim)
 
     def check(self, shape: Sequence[int], itemsize: int = 1) -> int:
         """The bytes of a tensor, which is allowed."""
-        if len(shape) > MOST_AXES:
-            raise ModelError(f"a tensor of {len(shape)} axes, where {MOST_AXES} are the most")
+        if len(shape) > MAX_AXES:
+            raise ModelError(f"a tensor of {len(shape)} axes, where {MAX_AXES} are the most")
         negative = [extent for extent in shape if extent < 0]
         if negative:
             raise ModelError(f"an extent of {negative[0]} in the shape {list(shape)}")
@@ -72,7 +72,7 @@ class Budget:
                 f"a tensor of shape {list(shape)} has {_amount(found)}, more than the "
                 f"{_amount(self.limits.memory)} allowed (Limits.memory)"
             )
-        if math.prod([max(extent, 1) for extent in shape]) * itemsize > _MOST_BYTES:
+        if math.prod([max(extent, 1) for extent in shape]) * itemsize > _MAX_BYTES:
             raise ModelError(
                 f"an array of shape {list(shape)}, whose extents are beyond what an address counts"
             )

@@ -40,7 +40,7 @@ _DEFECTS: Final = (
     TypeError,
     ValueError,
 )
-_MOST: Final = 64  # programs of one signature, which a call tries one after the other
+_MAX_PROGRAMS: Final = 64  # programs of one signature, which a call tries one after the other
 _ALL_SIZES: Final = "all sizes"  # the key under which the program for them is made
 
 
@@ -51,7 +51,7 @@ class _Known(tuple["Specialisation | Loaded", ...]):
 
     def followed_by(self, found: Specialisation | Loaded) -> _Known:
         """With one more, and without the oldest where they become too many, or larger than all programs may be."""
-        made = [*self, found][-_MOST:]
+        made = [*self, found][-_MAX_PROGRAMS:]
         while len(made) > LEAST and sum(dict(_Known(made).footprint()).values()) > most_bytes():
             del made[0]
         return _Known(made)

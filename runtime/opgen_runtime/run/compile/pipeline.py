@@ -217,9 +217,9 @@ def between(name: str, last: str) -> Table:
 
 
 _MAX_CACHED_KERNELS: Final = 4096
-_MOST_BYTES: Final = 1 << 26
+_MAX_BYTES: Final = 1 << 26
 _kernels: Final[LRUCache[Parts]] = LRUCache(
-    _MAX_CACHED_KERNELS, _MOST_BYTES, Parts.footprint, least=8
+    _MAX_CACHED_KERNELS, _MAX_BYTES, Parts.footprint, least=8
 )  # by front key
 
 

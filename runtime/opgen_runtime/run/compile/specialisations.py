@@ -31,7 +31,7 @@ from ...base.vocabulary import dataclass
 
 VARIABLE: Final = "OPGEN_CACHE_MEMORY"
 LEAST: Final = 8  # programs that each owner keeps whatever they take
-_MOST_BYTES: Final = 1 << 28
+_MAX_BYTES: Final = 1 << 28
 _PATIENCE: Final = (
     60.0  # seconds; what compiles longer may be waiting for who waits for it, in a way we cannot see
 )
@@ -195,7 +195,7 @@ def most_bytes() -> int:
     """What all programs may take together, as OPGEN_CACHE_MEMORY says. Raises ExecutorError for what is no number."""
     given = os.environ.get(VARIABLE, "")
     if not given:
-        return _MOST_BYTES
+        return _MAX_BYTES
     if not (given.isascii() and given.isdigit()):
         raise ExecutorError(f"the environment variable {VARIABLE} is {given!r}, expected a number of bytes")
     return int(given)

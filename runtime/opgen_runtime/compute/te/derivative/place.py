@@ -38,7 +38,7 @@ from .local import adjoint_dtype, where
 from .ranges import cut
 from .term import Term
 
-_MOST_STEPS: Final = 1 << 40
+_MAX_STEPS: Final = 1 << 40
 _FEW_STEPS: Final = (
     9  # which are written out where a line is read by residues, so that each residue has its own
 )
@@ -210,7 +210,7 @@ def counted(domain: Sequence[IterVar]) -> tuple[Mapping[Var, int], Expr | None] 
             continue
         with analysis({var: extent for var, extent in extents.items() if extent}, ()) as analyzer:
             greatest = analyzer.interval(axis.extent).hi
-        if greatest is None or greatest > _MOST_STEPS:
+        if greatest is None or greatest > _MAX_STEPS:
             return None
         extents[axis.var] = max(greatest, 0)
         inside = both(inside, lt(axis.var, axis.extent))

@@ -35,7 +35,7 @@ Array = np.ndarray
 
 
 _METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
-_MOST_AXES = 3  # of one declared op
+_MAX_AXES = 3  # of one declared op
 _PLANES = 2  # axes before those, batch and channels
 
 
@@ -52,9 +52,9 @@ def resized(
     `scales`: None where they are the quotients of the extents.  `roi`: the starts of all axes, then their ends, or
     nothing.  More axes than an op takes are resized in turn: weights are products of those of each axis.
     """
-    if len(axes) > _MOST_AXES:
+    if len(axes) > _MAX_AXES:
         n = len(axes)
-        parts = [range(_MOST_AXES), range(_MOST_AXES, n)]
+        parts = [range(_MAX_AXES), range(_MAX_AXES, n)]
         for part in parts:
             region = [roi[k + end] for end in (0, n) for k in part] if roi else ()
             x = resized(

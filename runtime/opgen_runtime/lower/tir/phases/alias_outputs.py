@@ -22,7 +22,7 @@ from ..nodes.relocate import Indices, Relocator
 from ..nodes.stmt import Allocate, Block, Buffer, For, If, Load, PrimFunc, Ramp, Stmt, Store
 from ..nodes.visit import StmtMutator, exprs, statements, trips
 
-_LEAST_BYTES: Final = 1 << 10  # smaller ones may be in registers, and lie aligned
+_MIN_BYTES: Final = 1 << 10  # smaller ones may be in registers, and lie aligned
 
 
 def alias_outputs(func: PrimFunc) -> PrimFunc:
@@ -52,7 +52,7 @@ class _Aliases(StmtMutator):
         if (
             s.buffer.scope == "local"
             and isinstance(size, int)
-            and size * s.buffer.dtype.itemsize >= _LEAST_BYTES
+            and size * s.buffer.dtype.itemsize >= _MIN_BYTES
         ):
             used, steps = _uses(s.body), _steps(s.body)
             for output in self.outputs & used.keys():

@@ -37,8 +37,10 @@ from ..nodes.stmt import (
 from ..nodes.visit import StmtMutator, statements
 
 MANY: Final = 16  # in a kernel of fewer operands, and of fewer statements in a row, each is written
-_FEWEST: Final = 4  # loops, of as many operands, that become one; their own work is more than reading a row
-_FEWEST_BARE: Final = 128  # likewise of statements without loops, which may be inside of one
+_MIN_LOOPS: Final = (
+    4  # loops, of as many operands, that become one; their own work is more than reading a row
+)
+_MIN_BARE: Final = 128  # likewise of statements without loops, which may be inside of one
 
 _Leaf = Const | Buffer
 _Values = tuple[int | Buffer, ...]
@@ -79,14 +81,14 @@ def _repetitions(body: Sequence[Stmt], operands: frozenset[Buffer]) -> Iterator[
             found.update(_grouped(body, leaves, numbers, operands))
     for repeats, run in groupby(range(len(body)), lambda k: k in found):
         numbers = list(run)
-        if repeats and len(numbers) >= _FEWEST:
+        if repeats and len(numbers) >= _MIN_LOOPS:
             yield _repetition([found[k] for k in numbers])
         else:
             yield from (body[k] for k in numbers)
 
 
 def _fewest(stmt: Stmt) -> int:
-    return _FEWEST if any(isinstance(s, For) for s in statements(stmt)) else _FEWEST_BARE
+    return _MIN_LOOPS if any(isinstance(s, For) for s in statements(stmt)) else _MIN_BARE
 
 
 def _repetition(parts: list[tuple[Kind, _Values]]) -> Repetition:

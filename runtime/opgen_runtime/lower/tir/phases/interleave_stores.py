@@ -14,9 +14,9 @@ from ....base.arith import Analyzer, Const, Expr, Var, const, identical, post_or
 from ....base.vocabulary import INDEX
 from ..nodes.stmt import Block, Load, PrimFunc, Ramp, Shuffle, Stmt, Store
 from ..nodes.vector import (
-    MIN_STRIDED_LANES,
-    MIN_GATHERED_STRIDE,
     MAX_LANES,
+    MIN_GATHERED_STRIDE,
+    MIN_STRIDED_LANES,
     Lanes,
     splat,
     vector_variables,

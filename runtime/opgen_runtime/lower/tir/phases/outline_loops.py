@@ -33,7 +33,7 @@ from ..nodes.stmt import (
 from ..nodes.vector import vector_variables
 from ..nodes.visit import StmtMutator, exprs, statements, trips
 
-_LEAST: Final = 1 << 11  # element operations, beside which a call is nothing
+_MIN_OPERATIONS: Final = 1 << 11  # element operations, beside which a call is nothing
 
 
 def outline_loops(func: PrimFunc) -> PrimFunc:
@@ -119,7 +119,7 @@ def _copies(block: Sequence[Stmt]) -> set[Stmt]:
 def _copied(loop: For) -> set[Buffer]:
     """What a large loop writes and does not add to; nothing where threads share a part of it."""
     cost = iteration_cost(loop)
-    if not isinstance(cost, int) or cost < _LEAST:
+    if not isinstance(cost, int) or cost < _MIN_OPERATIONS:
         return set()
     made: set[Buffer] = set()
     for part in statements(loop):

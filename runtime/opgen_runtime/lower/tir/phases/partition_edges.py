@@ -19,7 +19,7 @@ from ..nodes.stmt import For, ForKind, PrimFunc, Stmt
 from ..nodes.visit import StmtMutator, block, exprs, map_exprs, statements, trips
 from ..rewriting.linear import guard_form, shifted
 
-_MOST_WRAPS: Final = 2
+_MAX_WRAPS: Final = 2
 
 
 def partition_edges(func: PrimFunc) -> PrimFunc:
@@ -101,7 +101,7 @@ def _wraps(node: Expr, var: Var, extent: int) -> list[int]:
     if factor < 0:  # the quotient falls after the last iteration of the one before
         factor, constant = -factor, divisor - 1 - constant
     first, last = constant // divisor, (factor * (extent - 1) + constant) // divisor
-    if last - first > _MOST_WRAPS:
+    if last - first > _MAX_WRAPS:
         return []
     return [-((constant - quotient * divisor) // factor) for quotient in range(first + 1, last + 1)]
 

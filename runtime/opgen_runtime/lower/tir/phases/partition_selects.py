@@ -44,7 +44,7 @@ from ..nodes.nest import ZERO
 from ..nodes.stmt import For, If, LetStmt, Load, PrimFunc, Stmt, Store
 from ..nodes.visit import EMPTY, StmtMutator, block, map_exprs, trips
 
-_MOST_LIMITS: Final = 32  # of one loop
+_MAX_LIMITS: Final = 32  # of one loop
 _FEW_LIMITS: Final = 4  # where several choices are made beside each other
 _SHORT: Final = 32  # elements
 _KNOWN: Final = 2  # of so many iterations all but one know their choice
@@ -128,7 +128,7 @@ class _Selects(StmtMutator):
         innermost = all(each.kind is not ForKind.SERIAL for each in inner)
         if s.kind is not ForKind.SERIAL or not limits or (several and not innermost) or _is_short(s, inner):
             return None
-        if len({limit.key for _, limit in limits}) > (_FEW_LIMITS if several else _MOST_LIMITS):
+        if len({limit.key for _, limit in limits}) > (_FEW_LIMITS if several else _MAX_LIMITS):
             return None
         once = [each for each in limits if not (several or each[1].factor or each[1].span)]
         if once:

@@ -31,7 +31,7 @@ from ..nodes.visit import StmtMutator, children, statements, trips
 from ..rewriting.open_partition import guard_of, has_more_work
 
 _LOSS: Final = 1.34  # so many times the work is done for a tile before it has a form of its own
-_MOST_TILES: Final = 2  # rows and columns
+_MAX_TILES: Final = 2  # rows and columns
 _IN_TURN: Final = (ForKind.SERIAL, ForKind.PARALLEL)
 
 
@@ -122,7 +122,7 @@ def _tiles(body: Stmt) -> list[_Tile]:
             found[same[0]] = replace(other, loops=loops, guards=guards)
         else:
             found.append(tile)
-    return found[:_MOST_TILES]
+    return found[:_MAX_TILES]
 
 
 def _is_same(a: _Tile, b: _Tile) -> bool:

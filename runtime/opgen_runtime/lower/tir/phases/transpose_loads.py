@@ -31,7 +31,7 @@ from ....base.arith import (
 from ....base.arith.expr import Binary, Const
 from ....base.vocabulary import INDEX, dataclass
 from ..nodes.stmt import For, ForKind, If, LetStmt, Load, PrimFunc, Ramp, Splat, Stmt, Store, TransposedLoad
-from ..nodes.vector import MIN_STRIDED_LANES, MIN_GATHERED_STRIDE
+from ..nodes.vector import MIN_GATHERED_STRIDE, MIN_STRIDED_LANES
 from ..nodes.visit import StmtMutator, block
 
 

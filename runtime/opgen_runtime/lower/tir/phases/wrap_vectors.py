@@ -38,8 +38,8 @@ from ..nodes.stmt import If, LetStmt, Load, PrimFunc, Ramp, Splat, Stmt, Store
 from ..nodes.vector import splat
 from ..nodes.visit import StmtMutator, map_exprs
 
-_MOST_WRAPS: Final = 2  # of one store
-_MOST_PIECES: Final = 4  # of one vector
+_MAX_WRAPS: Final = 2  # of one store
+_MAX_PIECES: Final = 4  # of one vector
 
 
 def wrap_vectors(func: PrimFunc) -> PrimFunc:
@@ -52,7 +52,7 @@ class _Wraps(StmtMutator):
 
     def store(self, s: Store) -> Stmt:
         wraps = list(_wraps(s.value))
-        if not wraps or len(wraps) > _MOST_WRAPS:
+        if not wraps or len(wraps) > _MAX_WRAPS:
             return s
         starts = [Var(INDEX, "start") for _ in wraps]
         pieces = [_pieces(node, start) for node, start in zip(wraps, starts, strict=True)]
@@ -112,7 +112,7 @@ def _loaded(e: Expr) -> Expr:
 
 
 def _chosen(load: Load) -> Expr | None:
-    found = list(_read(load, load.indices[0], _MOST_PIECES))
+    found = list(_read(load, load.indices[0], _MAX_PIECES))
     return found[0] if found else None
 
 

@@ -28,8 +28,8 @@ from ..type import IncompleteType, TensorType, TupleType, Type
 from .foresight import Foresight, reading_of
 from .trial import Known, RefusedError, Trial, Unknown
 
-_MOST_AXES: Final = 8  # that an operand of any rank is tried with
-_MOST_TRIALS: Final = 1000  # of the ranks of several operands
+_MAX_AXES: Final = 8  # that an operand of any rank is tried with
+_MAX_TRIALS: Final = 1000  # of the ranks of several operands
 
 Shapes = Sequence[tuple[Any, ...] | None]
 """Of each unknown tensor, or None where it does not follow."""
@@ -171,7 +171,7 @@ class _Trials:
 
     def _ranks(self, foresight: Foresight | None) -> Iterator[tuple[int, ...]]:
         choices = [self._choices(one) for one in self.unknown]
-        if prod(map(len, choices)) > _MOST_TRIALS:
+        if prod(map(len, choices)) > _MAX_TRIALS:
             return iter(())
         return product(*(choices if foresight is None else foresight.possible(choices)))
 
@@ -186,7 +186,7 @@ class _Trials:
         if pattern is not None and not pattern.many and not pattern.lone_equation:
             return (pattern.fixed,)
         least = 0 if pattern is None or pattern.lone_equation else pattern.fixed
-        return range(least, _MOST_AXES + 1) if self._anything_known() else ()
+        return range(least, _MAX_AXES + 1) if self._anything_known() else ()
 
     def _anything_known(self) -> bool:
         """Whether there is something that could refuse a rank."""

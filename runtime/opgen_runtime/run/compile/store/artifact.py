@@ -56,7 +56,7 @@ Piece: TypeAlias = "bytes | memoryview"
 _MAGIC: Final = b"opgen artifact\n\0"
 _FORMAT: Final = 11
 _FIXED: Final = struct.Struct("<16sIQ32s")
-_MOST_HEADER: Final = 1 << 28
+_MAX_HEADER: Final = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +111,9 @@ def encoded(contents: Contents | Chained, facts: Mapping[str, object] | None = N
     header["blobs"] = blobs.table
     header["facts"] = facts
     text = json.dumps(header).encode()
-    if len(text) > _MOST_HEADER:
+    if len(text) > _MAX_HEADER:
         raise ExecutorError(
-            f"the program takes a header of {len(text)} bytes; at most {_MOST_HEADER} are saved"
+            f"the program takes a header of {len(text)} bytes; at most {_MAX_HEADER} are saved"
         )
     fixed = _FIXED.pack(_MAGIC, _FORMAT, len(text), digest(text))
     return [(fixed + text).ljust(_padded(_FIXED.size + len(text)), b"\0"), *blobs.parts]
@@ -231,7 +231,7 @@ def _head(whole: int, read: Callable[[int, int], bytes], what: str) -> _Head:
     _, form, size, wanted = _FIXED.unpack(fixed)
     if form != _FORMAT:
         raise ExecutorError(f"{what} is an artifact of form {form}, expected {_FORMAT}")
-    text = read(_FIXED.size, size) if size <= min(whole, _MOST_HEADER) else b""
+    text = read(_FIXED.size, size) if size <= min(whole, _MAX_HEADER) else b""
     if len(text) != size or digest(text) != wanted:
         raise ExecutorError(f"{what} is damaged: its header is not what was saved")
     head = _Head(json.loads(text), _FIXED.size + size)
