@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ _FIRST, _LAST = 1 << 16, 0x7FFF_FFFF_F000  # what a process of x86-64 may map
 _STACK: Final = 64 << 20  # bytes that stay free below the stack, which grows
 _RESERVED: Final = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000 | 0x10_0000  # NORESERVE, FIXED_NOREPLACE
 
+_TRIALS: Final = 5
 _mmap = ctypes.CDLL(None, use_errno=True).mmap
 _mmap.restype = ctypes.c_void_p
 _mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
@@ -24,10 +26,19 @@ def scatter(pages: int, large: int) -> None:
     The kernel serves from the top: a mapping of one page gets one of the pages, any other a part of the block.  For
     processes of their own, on Linux and x86-64: nothing gives the reservations back.
     """
-    gaps = sorted(_gaps(), key=lambda gap: gap[1] - gap[0])
-    for first, last in gaps[:-1]:
-        _reserve(first, last)
-    first, last = gaps[-1]
+    for _ in range(_TRIALS):
+        with suppress(
+            FileExistsError
+        ):  # a gap was mapped since it was seen; what is reserved by now is none any more
+            _scatter(pages, large)
+            return
+    raise OSError(f"the address space changed {_TRIALS} times while its gaps were reserved")
+
+
+def _scatter(pages: int, large: int) -> None:
+    *others, (first, last) = sorted(_gaps(), key=lambda gap: gap[1] - gap[0])
+    for gap in others:
+        _reserve(*gap)
     for _ in range(pages):
         _reserve(last - _APART, last)
         last -= _APART + mmap.PAGESIZE

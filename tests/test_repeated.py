@@ -21,8 +21,15 @@ REASONS: Final = {
     ): "two node classes of the same fields; the field's word for each",
     ("run/calls/tracing/reductions.py", "run/calls/tracing/reductions.py"): _SIGNATURE,
     ("lower/tir/nodes/contract.py", "lower/tir/nodes/contract.py"): _WALK,
-    ("lower/tir/phases/storage_flatten.py", "lower/tir/nodes/relocate.py"): _WALK,
+    ("lower/tir/nodes/relocate.py", "lower/tir/phases/storage_flatten.py"): _WALK,
     ("lower/tir/lowering/shared.py", "lower/tir/lowering/shared.py"): _WALK,
+    ("base/lru_cache.py", "run/compile/specialisations.py"): "two containers with the same face",
+    ("operator/__init__.py", "operator/types/__init__.py"): "a front has the names of its rooms",
+    ("run/executor/building.py", "run/executor/building.py"): "overloads of one function",
+    (
+        "run/executor/driver.py",
+        "run/executor/driver.py",
+    ): "what builds a program, and what that asks the compiler for",
     (
         "transform/define.py",
         "transform/define.py",

@@ -7,16 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import onnx
-import onnxruntime
 import pytest
-from onnx import ModelProto, parser
-from opgen_runtime.errors import ExecutorError
 
-import opgen_runtime as rt
-from benchmarks.decoders import GPT2, LLAMA, Shape, gpt2, llama
-from opgen_runtime.codegen.objects import compile as objects
-from opgen_runtime.frontend.onnx import ModelError, prepare
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+from onnx import ModelProto, parser  # noqa: E402
+
+import opgen_runtime as rt  # noqa: E402
+from benchmarks.decoders import GPT2, LLAMA, Shape, gpt2, llama  # noqa: E402
+from opgen_runtime.base.errors import ExecutorError  # noqa: E402
+from opgen_runtime.codegen.objects import compile as objects  # noqa: E402
+from opgen_runtime.frontend.onnx import ModelError, prepare  # noqa: E402
 
 SMALL = replace(GPT2, layers=2, hidden=16, heads=4, key_heads=4, inner=24, vocabulary=11, positions=64)
 MODELS: dict[str, tuple[Callable[[Shape], ModelProto], Shape]] = {

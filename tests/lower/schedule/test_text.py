@@ -137,7 +137,7 @@ OF_P = [
             i0_o  2  i0 // 4
             i0_i  4  i0 % 4
             i1_o  3  i1 // 4
-            i1_i  4  lap(i1, 4)
+            i1_i  4  overlap(i1, 4)
             p[i0, i1] = a[i0, i1] + 1.0
         """,
     ),
@@ -478,7 +478,7 @@ def test_rows_are_the_loops_of_lowering(data: st.DataObject, program: Program) -
         axes = (*stage.axes, *stage.reduce_axes)
         for point in itertools.product(*(range(int(str(axis.extent))) for axis in axes)):
             names = {a.var.name: Walk(v, int(str(a.extent))) for a, v in zip(axes, point, strict=True)}
-            walked = [eval(row[3], {"fuse": fused, "lap": overlap}, names).value for row in rows]
+            walked = [eval(row[3], {"fuse": fused, "overlap": overlap}, names).value for row in rows]
             loops = {leaf.var: value for leaf, value in zip(stage.leaves, walked, strict=True)}
             assert tuple(evaluate_scalar(domain.values[axis.var], loops) for axis in axes) == point
 

@@ -272,17 +272,23 @@ def test_threads_that_need_what_each_other_makes_do_not_wait_for_ever() -> None:
     assert specialisations._under_way == {}
 
 
-def test_who_waits_too_long_makes_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(specialisations, "_PATIENCE", 0.01)
-    table = Specialisations[Program]()
-    begun, end = threading.Event(), threading.Event()
+def slowly(begun: threading.Event, end: threading.Event) -> Callable[[], Program]:
+    """What makes a program once `end` is set."""
 
     def slow() -> Program:
         begun.set()
         end.wait()
         return Program(1)
 
-    thread = threading.Thread(target=table.made, args=("key", slow))
+    return slow
+
+
+def test_who_waits_too_long_makes_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(specialisations, "_PATIENCE", 0.01)
+    table = Specialisations[Program]()
+    begun, end = threading.Event(), threading.Event()
+
+    thread = threading.Thread(target=table.made, args=("key", slowly(begun, end)))
     thread.start()
     begun.wait()
     assert table.made("key", lambda: Program(2)).size == 2
@@ -296,13 +302,8 @@ def test_a_child_makes_what_another_thread_was_making() -> None:
     table = Specialisations[Program]()
     begun, end = threading.Event(), threading.Event()
 
-    def slow() -> Program:
-        begun.set()
-        end.wait()
-        return Program(1)
-
     table.put("known", Program(7))
-    thread = threading.Thread(target=table.made, args=("key", slow))
+    thread = threading.Thread(target=table.made, args=("key", slowly(begun, end)))
     thread.start()
     begun.wait()
     child = os.fork()

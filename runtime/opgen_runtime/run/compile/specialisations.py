@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import heapq
 import os
-import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import count
+from threading import Event
 from typing import Any, Final, Generic, Protocol, TypeVar, overload
 
 from ...base import forks
@@ -315,7 +315,7 @@ class _Making:
 
     def __init__(self, key: tuple[int, Hashable]) -> None:
         self.key = key
-        self.done = threading.Event()
+        self.done = Event()
         self.waits: list[_Making] = []  # what its makers wait for
 
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 from ....base import Target
 from ....base.arith import hinted
+from ....base.errors import AccessError
 from ....base.vocabulary import OpPattern
 from ....compute.te import Compute, Placeholder, Read, Reduce, Tensor
 from ....operator import TensorType
@@ -52,8 +53,9 @@ def _contraction(node: Node) -> Node | None:
 
 def _is_view(members: Sequence[Node], root: Node, target: Target) -> bool:
     """Whether each element of the root's value is one of an operand."""
-    function, _ = made_segment(members, [root])
-    (tensor,) = segment_of(function, target).outputs
+    tensor = _computed(members, root, target)
+    if tensor is None:
+        return False
     while isinstance(tensor.op, Compute):
         if not isinstance(tensor.op.body, Read):
             return False
@@ -61,15 +63,24 @@ def _is_view(members: Sequence[Node], root: Node, target: Target) -> bool:
     return isinstance(tensor.op, Placeholder)
 
 
+def _computed(members: Sequence[Node], root: Node, target: Target) -> Tensor | None:
+    """The root's value; None where dims that meet in a broadcast must be known first, as versions know them."""
+    function, _ = made_segment(members, [root])
+    try:
+        (tensor,) = segment_of(function, target).outputs
+    except AccessError:
+        return None
+    return tensor
+
+
 def _reads(sink: Node, operand: Node, target: Target) -> bool:
     """Whether a contraction reads each element of an operand a few times, on average, for the hints of the dims."""
     kind = operand.expr.checked_type
     if not isinstance(kind, TensorType):
         return False
-    function, _ = made_segment([sink], [sink])
-    (tensor,) = segment_of(function, target).outputs
+    tensor = _computed([sink], sink, target)
     size = math.prod([hinted(dim) for dim in kind.shape])
-    return _steps(tensor) <= MAX_VIEW_READS.value * size
+    return tensor is not None and _steps(tensor) <= MAX_VIEW_READS.value * size
 
 
 def _steps(tensor: Tensor) -> int:
