@@ -134,7 +134,7 @@ def test_text() -> None:
 
 def test_a_strip_that_begins_earlier_covers_no_more() -> None:
     found = str(convolution(1, 71, 71))
-    assert "lap(i, 6)" in found
+    assert "overlap(i, 6)" in found
     domains = infer_bound(schedule := convolution(1, 71, 71))
     strip, covered = (
         next(domains[stage] for stage in schedule.stages if stage.name == name)
