@@ -9,9 +9,12 @@ import pytest
 
 import opgen_runtime as rt
 from opgen_runtime import ir, ops, te
+from opgen_runtime.base.arith import Binary, Var, const
+from opgen_runtime.base.vocabulary import INDEX, DType
 from opgen_runtime.lower.schedule import create_schedule
-from opgen_runtime.lower.tir import lower
+from opgen_runtime.lower.tir import Buffer, Load, PrimFunc, Ramp, Splat, Store, lower
 from opgen_runtime.lower.tir.phases import run_phases
+from opgen_runtime.lower.tir.phases.wrap_vectors import wrap_vectors
 
 
 def test_a_remainder_becomes_two_pieces() -> None:
@@ -59,3 +62,15 @@ def test_values_at_all_sizes(name: str) -> None:
     for size in (*range(1, 40), 63, 64, 65, 100):
         given = np.arange(3 * size, dtype=np.int32).reshape(3, size)
         np.testing.assert_array_equal(built.run([given]), reference(given), err_msg=str(size))
+
+
+def test_what_is_read_at_quotients_too_is_left() -> None:
+    """Its pieces would not lie side by side: each would be gathered, and chosen from."""
+    n, m = Var(INDEX, "n"), Var(INDEX, "m")
+    x, y = (Buffer(name, (64,), DType("float32")) for name in "xy")
+    positions, width = Ramp(INDEX, n, const(1, INDEX), 8), Splat(INDEX, m, 8)
+    quotient, rest = (Binary(INDEX, op, positions, width) for op in ("floordiv", "floormod"))
+    index = Binary(INDEX, "add", Binary(INDEX, "mul", quotient, Splat(INDEX, const(16, INDEX), 8)), rest)
+    store = Store(y, (Ramp(INDEX, n, const(1, INDEX), 8),), Load(x.dtype, x, (index,)))
+    func = PrimFunc("f", (), (), store)
+    assert wrap_vectors(func).body is store

@@ -52,7 +52,7 @@ class _Wraps(StmtMutator):
 
     def store(self, s: Store) -> Stmt:
         wraps = list(_wraps(s.value))
-        if not wraps or len(wraps) > _MAX_WRAPS:
+        if not wraps or len(wraps) > _MAX_WRAPS or any(_is_scattered(e) for e in post_order(s.value)):
             return s
         starts = [Var(INDEX, "start") for _ in wraps]
         pieces = [_pieces(node, start) for node, start in zip(wraps, starts, strict=True)]
@@ -80,6 +80,14 @@ def _wraps(value: Expr) -> Iterator[Expr]:
         if side_by_side and not any(_is_same(node, each) for each in found):
             found.append(node)
             yield node
+
+
+def _is_scattered(e: Expr) -> bool:
+    """A load at quotients of vectors: its pieces would not lie side by side, and be gathered, twice."""
+    return isinstance(e, Load) and any(
+        isinstance(node, Binary) and node.op == "floordiv" and isinstance(node.a, Ramp)
+        for node in post_order(e.indices[0])
+    )
 
 
 def _is_same(a: Expr, b: Expr) -> bool:
