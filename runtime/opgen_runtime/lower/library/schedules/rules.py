@@ -18,7 +18,7 @@ from .convolution.depthwise_spatial import match_filter, schedule_filter
 from .convolution.gemm_col2im import apply_gemm_col2im, match_scattering
 from .convolution.nonaffine_staging import cover_uneven, match_uneven
 from .convolution.pooling import match_windows, schedule_pooling
-from .convolution.residue_decomposition import decompose_residues, match_congruences
+from .convolution.residue_decomposition import decompose_residues, match_residues
 from .convolution.weight_gradient import match_correlation, schedule_correlation
 from .elementwise import match_elementwise, match_tiles, schedule_whole
 from .rows.reductions import match_reduction, reduce_whole
@@ -28,7 +28,7 @@ from .rows.scans import match_scan, schedule_scan
 # What is written otherwise before its loops are made.
 REWRITES: Final[tuple[Rule[Any], ...]] = (
     Rule("GEMM and col2im", match_scattering, apply_gemm_col2im),
-    Rule("residues", match_congruences, decompose_residues),
+    Rule("residues", match_residues, decompose_residues),
 )
 
 RULES: Final[tuple[Rule[Any], ...]] = (

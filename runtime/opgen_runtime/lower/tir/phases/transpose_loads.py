@@ -45,7 +45,7 @@ class _Transpose(StmtMutator):
         self._func = func
 
     def loop(self, s: For) -> Stmt:
-        found = _crossing(s)
+        found = _transposed_loop(s)
         if found is None:
             return super().loop(s)
         accesses: tuple[Store | Load, ...] = (found.store, *found.loads)
@@ -59,7 +59,7 @@ class _Transpose(StmtMutator):
 
 
 @dataclass(frozen=True, slots=True)
-class _Crossing:
+class _TransposedLoop:
     """The one store of a loop, and the reads that jump with its lanes and step with its iterations.
 
     `lets`: what stands around the store and no iteration changes.  `alone`: nothing else is read.
@@ -72,7 +72,7 @@ class _Crossing:
     alone: bool
 
 
-def _crossing(loop: For) -> _Crossing | None:
+def _transposed_loop(loop: For) -> _TransposedLoop | None:
     """What the body of such a loop is; None of other loops."""
     lets: list[LetStmt] = []
     store, extent = loop.body, loop.extent
@@ -91,7 +91,7 @@ def _crossing(loop: For) -> _Crossing | None:
     (width,) = lanes
     if width & (width - 1) or (isinstance(extent, Const) and (not extent.value or int(extent.value) % width)):
         return None
-    return _Crossing(store, crossed, width, tuple(lets), len(crossed) == len(reads))
+    return _TransposedLoop(store, crossed, width, tuple(lets), len(crossed) == len(reads))
 
 
 def _is_still(mask: Expr | None, var: Var) -> bool:
@@ -135,12 +135,12 @@ def _coefficient(e: Expr, var: Var) -> int | None:
     return None
 
 
-def _whole(loop: For, found: _Crossing) -> Stmt:
+def _whole(loop: For, found: _TransposedLoop) -> Stmt:
     """As many iterations at once as vectors have lanes."""
     return For(loop.var, loop.minimum, loop.extent, loop.kind, _square(loop.var, found, None), found.lanes)
 
 
-def _parts(loop: For, found: _Crossing, masks: bool) -> Stmt:
+def _parts(loop: For, found: _TransposedLoop, masks: bool) -> Stmt:
     """Likewise as far as there are so many; those that are left under masks, or one by one."""
     var, lanes = loop.var, found.lanes
     extent, whole = Var(INDEX, f"{var.name}_count"), Var(INDEX, f"{var.name}_whole")
@@ -154,7 +154,7 @@ def _parts(loop: For, found: _Crossing, masks: bool) -> Stmt:
     return LetStmt(extent, loop.extent, LetStmt(whole, even, block(squares, rest)))
 
 
-def _square(var: Var, found: _Crossing, rest: Expr | None) -> Stmt:
+def _square(var: Var, found: _TransposedLoop, rest: Expr | None) -> Stmt:
     """As many iterations as there are lanes, the first of them at `var`, or the `rest`."""
     lanes = found.lanes
     columns = [
@@ -170,7 +170,9 @@ def _square(var: Var, found: _Crossing, rest: Expr | None) -> Stmt:
     return made
 
 
-def _store(found: _Crossing, var: Var, number: int, columns: Sequence[Expr], where: Expr | None) -> Store:
+def _store(
+    found: _TransposedLoop, var: Var, number: int, columns: Sequence[Expr], where: Expr | None
+) -> Store:
     """The store of one of the iterations, done `where` that is there, with the columns of squares for loads."""
     store = found.store
     done: dict[int, Expr] = {id(load): column for load, column in zip(found.loads, columns, strict=True)}

@@ -168,7 +168,7 @@ class SymbolicKernel(Kernel):
 
     @lazy
     def _sizes(self) -> Closure:
-        """For values of the dims that the inputs tell: the meetings, whether the demands hold, the operands' dims."""
+        """For dims that the inputs tell: broadcast guards, whether the shape preconditions hold, the operands' dims."""
         inputs, outputs = self.operands
         found: list[Dim] = [dim for pair in self.broadcast_guards for dim in pair]
         found += [precondition.condition for precondition in self.shape_preconditions]

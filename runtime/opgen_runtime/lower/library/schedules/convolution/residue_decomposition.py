@@ -24,7 +24,7 @@ from ..common.rule import WhyNot
 Factors: TypeAlias = dict[IterVar, int]
 
 
-def match_congruences(schedule: Schedule, stage: Stage, target: Target) -> tuple[Stage, Factors] | WhyNot:
+def match_residues(schedule: Schedule, stage: Stage, target: Target) -> tuple[Stage, Factors] | WhyNot:
     """A reduction with congruences that can be solved for a reduce axis; with what divides its data axes."""
     if not stage.reduce_axes or stage.follows is not None or not isinstance(stage.body, Reduce):
         return WhyNot("has no reduce axes of its own")
