@@ -135,7 +135,21 @@ def _sign(a: float) -> float:
 
 
 def _one_minus_square(m: Any, x: Any) -> Any:
-    return m.sub(m.const(1.0, x.dtype), m.mul(x, x))
+    """1 - x**2 by its factors, of which neither cancels near an end."""
+    one = m.const(1.0, x.dtype)
+    return m.mul(m.sub(one, x), m.add(one, x))
+
+
+def _asinh_adjoint(m: Any, g: Any, _: Any, x: Any) -> Any:
+    """1 / sqrt(x**2 + 1), which is 1 / |x| long before x**2 overflows."""
+    size = m.call("abs", x)
+    return m.div(g, m.select(m.lt(size, 1e10), m.call("sqrt", m.add(m.mul(x, x), 1.0)), size))
+
+
+def _tanh_adjoint(m: Any, g: Any, _: Any, x: Any) -> Any:
+    """1 - tanh(x)**2 = 4 sigmoid(2 x) sigmoid(-2 x), since what is left of 1 is lost in the value."""
+    twice = m.add(x, x)
+    return m.mul(m.mul(g, 4.0), m.mul(m.call("sigmoid", twice), m.call("sigmoid", m.negate(twice))))
 
 
 def _power_adjoints(m: Any, g: Any, y: Any, a: Any, b: Any) -> tuple[Any, Any]:
@@ -185,7 +199,7 @@ _LOG: Final = _pole(0.0, -math.inf)
 INTRINSICS: Final[dict[str, Intrinsic]] = {
     "exp": Intrinsic(math.exp, np.exp, adjoints=lambda m, g, y, x: m.mul(g, y)),
     "exp2": Intrinsic(math.exp2, np.exp2, adjoints=lambda m, g, y, x: m.mul(g, m.mul(y, math.log(2.0)))),
-    "expm1": Intrinsic(math.expm1, np.expm1, adjoints=lambda m, g, y, x: m.mul(g, m.add(y, 1.0))),
+    "expm1": Intrinsic(math.expm1, np.expm1, adjoints=lambda m, g, y, x: m.mul(g, m.call("exp", x))),
     "log": Intrinsic(math.log, np.log, limit=_LOG, adjoints=lambda m, g, y, x: m.div(g, x)),
     "log2": Intrinsic(
         math.log2, np.log2, limit=_LOG, adjoints=lambda m, g, y, x: m.div(g, m.mul(x, math.log(2.0)))
@@ -211,7 +225,7 @@ INTRINSICS: Final[dict[str, Intrinsic]] = {
         lambda a: 1.0 / math.sqrt(a),
         lambda a: 1.0 / np.sqrt(a),
         limit=lambda a: math.copysign(math.inf, a) if a == 0.0 else math.nan,
-        adjoints=lambda m, g, y, x: m.mul(m.mul(g, -0.5), m.mul(y, m.mul(y, y))),
+        adjoints=lambda m, g, y, x: m.mul(m.mul(m.mul(g, -0.5), y), m.mul(y, y)),
     ),
     "cbrt": Intrinsic(math.cbrt, np.cbrt, adjoints=lambda m, g, y, x: m.div(g, m.mul(m.mul(y, y), 3.0))),
     "sin": Intrinsic(math.sin, np.sin, adjoints=lambda m, g, y, x: m.mul(g, m.call("cos", x))),
@@ -234,16 +248,16 @@ INTRINSICS: Final[dict[str, Intrinsic]] = {
         adjoints=lambda m, g, y, x: m.mul(g, m.call("cosh", x)),
     ),
     "cosh": Intrinsic(math.cosh, np.cosh, adjoints=lambda m, g, y, x: m.mul(g, m.call("sinh", x))),
-    "tanh": Intrinsic(math.tanh, np.tanh, adjoints=lambda m, g, y, x: m.mul(g, _one_minus_square(m, y))),
+    "tanh": Intrinsic(math.tanh, np.tanh, adjoints=_tanh_adjoint),
     "asinh": Intrinsic(
         math.asinh,
         np.arcsinh,
-        adjoints=lambda m, g, y, x: m.div(g, m.call("sqrt", m.add(m.mul(x, x), 1.0))),
+        adjoints=_asinh_adjoint,
     ),
     "acosh": Intrinsic(
         math.acosh,
         np.arccosh,
-        adjoints=lambda m, g, y, x: m.div(g, m.call("sqrt", m.sub(m.mul(x, x), 1.0))),
+        adjoints=lambda m, g, y, x: m.div(g, m.mul(m.call("sqrt", m.sub(x, 1.0)), m.call("sqrt", m.add(x, 1.0)))),
     ),
     "atanh": Intrinsic(
         math.atanh,
@@ -266,7 +280,7 @@ INTRINSICS: Final[dict[str, Intrinsic]] = {
     "sigmoid": Intrinsic(
         _sigmoid,
         _sigmoids,
-        adjoints=lambda m, g, y, x: m.mul(g, m.mul(y, m.sub(m.const(1.0, y.dtype), y))),
+        adjoints=lambda m, g, y, x: m.mul(g, m.mul(y, m.call("sigmoid", m.negate(x)))),
     ),
     "pow": Intrinsic(math.pow, np.power, arity=2, limit=_power_limit, adjoints=_power_adjoints),
     "fmod": Intrinsic(
