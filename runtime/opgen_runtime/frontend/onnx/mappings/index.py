@@ -161,11 +161,11 @@ def top_k_1(x: Expr, *, k: int, axis: int = -1) -> Expr:
 
 
 @converts("TopK", since=10)
-def top_k(x: Expr, k: Scalar, *, axis: int = -1, largest: Flag = 1, sorted: Flag = 1) -> Expr:
+def top_k(x: Expr, k: Dim, *, axis: int = -1, largest: Flag = 1, sorted: Flag = 1) -> Expr:
     """Few elements are searched for one after the other, many are the first of all of them sorted."""
-    few = int(k) <= _SEARCHES and dtype(x).bits <= _NARROW
+    few = isinstance(k, int) and k <= _SEARCHES and dtype(x).bits <= _NARROW
     how = op.topk_by_search if few else op.topk
-    return how(x, k=int(k), axis=axis_of(axis, ndim(x)), is_ascend=not largest, dtype="int64")
+    return how(x, k=k, axis=axis_of(axis, ndim(x)), is_ascend=not largest, dtype="int64")
 
 
 @converts("ReverseSequence", since=10)

@@ -11,19 +11,51 @@ from weakref import WeakMethod
 
 import numpy as np
 
+from ....base.arith import Expr, Var
 from ....compute import te
 from ....compute.te.extern import call_extern, fitting_result, function_name
 from ....compute.te.tensor import Extern, Tensor
+from ..specialisations import Specialisations
+from .footprint import footprint_of_call
 from .kernel import SIGNATURE, Kernel, Slot
+from .shape_preconditions import ShapePrecondition
+from .symbolic import SymbolicKernel, SymbolicSlot
 
 _RAISED: Final = 2  # the status of a function that raised
+_Call = Callable[[int, int], None]
+"""`(operands, dims)`: the addresses of an array of the operands' addresses, and of the values of the dims."""
+
+
+class PythonCode:
+    """A method that machine code calls as it calls kernels, at `address`."""
+
+    def __init__(self, method: _Call) -> None:
+        self._raised: dict[int, BaseException] = {}  # by thread
+        own = WeakMethod(method)  # else the kernel would hold itself; what calls the machine code holds it
+        self._callback = SIGNATURE(lambda data, dims, strides, context: self._run(own, data, dims))
+
+    @property
+    def address(self) -> int:
+        return ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+
+    def raised(self) -> BaseException | None:
+        """What the method raised when machine code called it in this thread, once."""
+        return self._raised.pop(get_ident(), None)
+
+    def _run(self, own: WeakMethod[_Call], data: int, dims: int) -> int:
+        """A status as of kernels."""
+        try:
+            method = own()
+            assert method is not None, "a kernel was called that nobody holds"
+            method(data, dims)
+        except BaseException as error:  # goes on in the caller of the machine code, KeyboardInterrupt as well
+            self._raised[get_ident()] = error
+            return _RAISED
+        return 0
 
 
 class ExternKernel(Kernel):
-    """A Python function of arrays, and what lies around it evaluated by numpy.
-
-    Machine code calls it as it calls kernels, at `code_address`; what it raises waits in `raised` for the thread.
-    """
+    """A Python function of arrays, and what lies around it evaluated by numpy."""
 
     def __init__(
         self,
@@ -36,11 +68,7 @@ class ExternKernel(Kernel):
         super().__init__(name, inputs, outputs)
         self._placeholders = tuple(placeholders)
         self._results = tuple(results)
-        self._raised: dict[int, BaseException] = {}  # by thread
-        own = WeakMethod(
-            self._call
-        )  # else the kernel would hold itself; what calls the machine code holds it
-        self._callback = SIGNATURE(lambda *operands: _held(own)(*operands))
+        self.code = PythonCode(self._call)
 
     @property
     def why_of_python(self) -> str:
@@ -54,26 +82,16 @@ class ExternKernel(Kernel):
 
     @property
     def code_address(self) -> int:
-        return ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+        return self.code.address
 
-    def raised(self) -> BaseException | None:
-        """What the function raised when machine code called it in this thread, once."""
-        return self._raised.pop(get_ident(), None)
-
-    def _call(self, data: int, dims: int, strides: int, context: int) -> int:
-        """The function on the operands whose addresses lie at `data`; a status as of kernels."""
-        count = len(self.inputs) + len(self.outputs)
-        addresses = (ctypes.c_void_p * count).from_address(data)
+    def _call(self, data: int, dims: int) -> None:
+        """The function on the operands whose addresses lie at `data`."""
         slots = (*self.inputs, *self.outputs)
-        try:
-            arrays = [_array(slot, address or 0) for slot, address in zip(slots, addresses, strict=True)]
-            for array in arrays[: len(self.inputs)]:
-                array.flags.writeable = False
-            self.run(arrays[: len(self.inputs)], arrays[len(self.inputs) :])
-        except BaseException as error:  # goes on in the caller of the machine code, KeyboardInterrupt as well
-            self._raised[get_ident()] = error
-            return _RAISED
-        return 0
+        addresses = (ctypes.c_void_p * len(slots)).from_address(data)
+        arrays = [_array(slot, address or 0) for slot, address in zip(slots, addresses, strict=True)]
+        for array in arrays[: len(self.inputs)]:
+            array.flags.writeable = False
+        self.run(arrays[: len(self.inputs)], arrays[len(self.inputs) :])
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -115,14 +133,44 @@ class ExternKernel(Kernel):
         return arrays
 
 
+class SymbolicExternKernel(SymbolicKernel):
+    """A Python function of arrays for all values of its dims: `at` makes the kernel for some of them."""
+
+    def __init__(
+        self,
+        name: str,
+        inputs: Sequence[SymbolicSlot],
+        outputs: Sequence[SymbolicSlot],
+        dims: Sequence[Var],
+        broadcast_guards: Sequence[tuple[Expr, Expr]],
+        shape_preconditions: Sequence[ShapePrecondition],
+        at: Callable[[tuple[int, ...]], Kernel],
+    ) -> None:
+        super().__init__(name, inputs, outputs, dims, broadcast_guards, shape_preconditions)
+        self._made_at = at
+        self._at_dims_kept: Specialisations[Kernel] = Specialisations(footprint_of_call)  # by values of the dims
+        self.code = PythonCode(self._call)
+
+    @property
+    def why_of_python(self) -> str:
+        return f"{self.name} calls a hand-written function"
+
+    @property
+    def code_address(self) -> int:
+        return self.code.address
+
+    def _at_dims(self, dims: tuple[int, ...], inputs: tuple[Slot, ...], outputs: tuple[Slot, ...]) -> Kernel:
+        return self._at_dims_kept.made(dims, lambda: self._made_at(dims))
+
+    def _call(self, data: int, dims: int) -> None:
+        values = tuple((ctypes.c_int64 * len(self.dims)).from_address(dims))
+        kernel = self._at_dims(values, (), ())
+        if isinstance(kernel, ExternKernel):  # else it has nothing to give
+            kernel._call(data, dims)
+
+
 def _array(slot: Slot, address: int) -> np.ndarray:
     """The array of a slot in memory that is somebody else's."""
     size = slot.dtype.itemsize * math.prod(slot.shape)
     memory = (ctypes.c_uint8 * size).from_address(address)
     return np.ndarray(slot.shape, slot.dtype, memoryview(memory))
-
-
-def _held(method: WeakMethod[Callable[..., int]]) -> Callable[..., int]:
-    found = method()
-    assert found is not None, "a kernel was called that nobody holds"
-    return found

@@ -37,7 +37,7 @@ from ....lower.library.segment import (
 from ....lower.schedule import SCHEDULE, Schedule, Specialisation, parts_of, schedule_by
 from ....operator import TensorType
 from .dims import dims_in
-from .extern import ExternKernel
+from .extern import ExternKernel, SymbolicExternKernel
 from .kernel import EmptyKernel, Image, NativeKernel, Slot
 from .multiversioning import (
     Version,
@@ -52,7 +52,7 @@ from .multiversioning import (
 from .parts import Parts
 from .records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
 from .shape_preconditions import ShapePrecondition, shape_preconditions
-from .symbolic import SymbolicKernel, SymbolicSlot, symbolic_slot
+from .symbolic import SymbolicNativeKernel, SymbolicSlot, symbolic_slot
 from .written import Program, Written
 
 Contracts = tuple[Contract[Any], ...]
@@ -85,14 +85,35 @@ def translate(request: Request) -> Segment | EmptyKernel:
     return replace(made, function=request.function, specialisations=specialisations, broadcast_number=number)
 
 
-def normalize(segment: Segment) -> Normal | ExternKernel:
+def normalize(segment: Segment) -> Normal | ExternKernel | SymbolicExternKernel:
     """The normal form; a kernel at once where a part is a hand-written function, which runs in Python."""
-    if any(isinstance(tensor.op, Extern) for tensor in te.tensor_order(segment.outputs)):
-        interface = _interface(segment.function)
-        outputs = _output_slots(interface.outputs, _storage(segment))
-        results = segment.outputs[: segment.results]
-        return ExternKernel(interface.name, interface.slots, outputs, segment.inputs, results)
-    return Normal(segment, tuple(te.normalize(segment.outputs)))
+    if not any(isinstance(tensor.op, Extern) for tensor in te.tensor_order(segment.outputs)):
+        return Normal(segment, tuple(te.normalize(segment.outputs)))
+    return _symbolic_extern(segment) if dims_in(segment.function) else _extern(segment)
+
+
+def _extern(segment: Segment) -> ExternKernel:
+    interface = _interface(segment.function)
+    outputs = _output_slots(interface.outputs, _storage(segment))
+    results = segment.outputs[: segment.results]
+    return ExternKernel(interface.name, interface.slots, outputs, segment.inputs, results)
+
+
+def _symbolic_extern(segment: Segment) -> SymbolicExternKernel:
+    function, dims = segment.function, tuple(dims_in(segment.function))
+    inputs = _interface(function).inputs
+    outputs = [
+        symbolic_slot(f"output {k}", tensor.shape, tensor.dtype.numpy)
+        for k, tensor in enumerate(segment.outputs[: segment.results])
+    ]
+
+    def at(values: tuple[int, ...]) -> Kernel:
+        known = {dim: const(n, INDEX) for dim, n in zip(dims, values, strict=True)}
+        made = translate(Request(specialised(function, known), segment.target))
+        return _extern(made) if isinstance(made, Segment) else made
+
+    guards, preconditions = broadcast_guards(function), _shape_preconditions(function, inputs)
+    return SymbolicExternKernel(kernel_name(function), inputs, outputs, dims, guards, preconditions, at)
 
 
 def schedule(normal: Normal) -> Scheduled:
@@ -240,7 +261,7 @@ def compile_(emitted: Emitted) -> Compiled:
     return Compiled(segment, emitted.symbol, code, emitted.versions)
 
 
-def load(compiled: Compiled) -> NativeKernel | SymbolicKernel:
+def load(compiled: Compiled) -> NativeKernel | SymbolicNativeKernel:
     """The kernel in this process."""
     segment, code = compiled.segment, compiled.code.object_code
     imports = imports_of(code)
@@ -284,7 +305,7 @@ def kept(function: ir.Function, key: str) -> Parts | None:
 
 def _kept_part(
     function: ir.Function, key: str, part: int
-) -> tuple[NativeKernel | SymbolicKernel, tuple[int, ...], int] | None:
+) -> tuple[NativeKernel | SymbolicNativeKernel, tuple[int, ...], int] | None:
     """A part of a segment, the operands that it takes, and how many parts there are from it on."""
     entry = default_cache().get(_part_key(key, part))
     facts = {} if entry is None else entry.metadata
@@ -324,7 +345,7 @@ def _part_key(key: str, part: int) -> str:
 
 def _kernel(
     function: ir.Function, code: bytes, symbol: str, imports: Sequence[str], facts: Mapping[str, Any]
-) -> NativeKernel | SymbolicKernel:
+) -> NativeKernel | SymbolicNativeKernel:
     interface = _interface(function)
     inputs = [interface.inputs[k] for k in facts["operands"]]
     inputs += [
@@ -351,7 +372,7 @@ def _kernel(
         dims = [known[k] for k in facts["dims"]]
         numbers = [(known[k], const(n, INDEX)) for k, n in facts["numbers"]]
         pairs = [*broadcast_guards(function), *numbers]
-        return SymbolicKernel(image, inputs, outputs, dims, pairs, _shape_preconditions(function, inputs))
+        return SymbolicNativeKernel(image, inputs, outputs, dims, pairs, _shape_preconditions(function, inputs))
     static = replace(
         image, inputs=tuple([s.at({}) for s in inputs]), outputs=tuple([s.at({}) for s in outputs])
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -64,33 +65,28 @@ def symbolic_slot(name: str, dims: Shape, dtype: np.dtype[np.generic]) -> Symbol
 class SymbolicKernel(Kernel):
     """A kernel for all values of its dims, which it takes from the shapes of its inputs.
 
-    `image` has no operands and no dims yet; `dims`: those that the code takes.
+    `dims`: those whose values its code takes.
     """
 
     def __init__(
         self,
-        image: Image,
+        name: str,
         inputs: Sequence[SymbolicSlot],
         outputs: Sequence[SymbolicSlot],
         dims: Sequence[Var],
         broadcast_guards: Sequence[tuple[Expr, Expr]] = (),
         shape_preconditions: Sequence[ShapePrecondition] = (),
-        loaded: Loaded | None = None,
     ) -> None:
         """`broadcast_guards`: dims that are equal, or one of them 1.  `shape_preconditions`: what else the dims
         must satisfy.
 
-        `loaded`: the code, if it is in memory already.
-
         Raises CodegenError for a dim that no shape of an input binds.
         """
-        super().__init__(image.name, inputs, outputs)
-        self.image = image
+        super().__init__(name, inputs, outputs)
         self.operands = tuple(inputs), tuple(outputs)
         self.dims = tuple(dims)
         self.broadcast_guards = tuple(broadcast_guards)
         self.shape_preconditions = tuple(shape_preconditions)
-        self._loaded: Loaded = loaded or load(image.code, image.name, image.imports)
         self._kernels: Specialisations[Kernel] = Specialisations(
             footprint_of_call
         )  # by the shapes of the inputs
@@ -163,8 +159,11 @@ class SymbolicKernel(Kernel):
         )
         if all([0 in slot.shape for slot in made]) and not self.has_effects:
             return EmptyKernel(self.name, own, made)
-        dims = tuple([values[var] for var in self.dims])
-        return self._native(replace(self.image, inputs=own, outputs=made, dims=dims), self._loaded)
+        return self._at_dims(tuple([values[var] for var in self.dims]), own, made)
+
+    @abstractmethod
+    def _at_dims(self, dims: tuple[int, ...], inputs: tuple[Slot, ...], outputs: tuple[Slot, ...]) -> Kernel:
+        """The kernel for values of the dims, and so of its operands."""
 
     @lazy
     def _sizes(self) -> Closure:
@@ -185,6 +184,54 @@ class SymbolicKernel(Kernel):
         key = tuple(shapes)
         kernel = self._kernels.get(key) or self._kernels.put(key, self._at(shapes))
         return sum([slot.nbytes for slot in kernel.outputs])
+
+    def dims_text(self) -> list[str]:
+        """A line on each dim."""
+        return [f"dim {dim.name}: any size, scheduled for {hinted(dim)}" for dim in self.dims]
+
+    def versions_text(self) -> list[str]:
+        """A line on the versions of the kernel, of which it chooses one when it runs; none where there is one."""
+        return []
+
+    def bound(self, shapes: Sequence[Shape]) -> dict[Var, Expr]:
+        """The values of the dims for inputs of these shapes, which may be symbolic themselves."""
+        found: dict[Var, Expr] = {}
+        for slot, shape in zip(self.operands[0], shapes, strict=True):
+            for dim, extent in zip(slot.dims, shape, strict=True):
+                if isinstance(dim, Var):
+                    found.setdefault(dim, const(extent, INDEX) if isinstance(extent, int) else extent)
+        return found
+
+    def given(self, shapes: Sequence[Shape]) -> list[Shape]:
+        """The shapes of the outputs, in storage, for inputs of these shapes."""
+        return self.shapes(self.operands[1], self.bound(shapes))
+
+    @staticmethod
+    def shapes(slots: Sequence[SymbolicSlot], values: Mapping[Var, Expr]) -> list[Shape]:
+        """The shapes of operands where dims have other values, which may be symbolic themselves."""
+        return [tuple([_value(dim, values) for dim in slot.dims]) for slot in slots]
+
+
+class SymbolicNativeKernel(SymbolicKernel):
+    """Machine code for all values of the dims that it takes.  `image` has no operands and no dims yet."""
+
+    def __init__(
+        self,
+        image: Image,
+        inputs: Sequence[SymbolicSlot],
+        outputs: Sequence[SymbolicSlot],
+        dims: Sequence[Var],
+        broadcast_guards: Sequence[tuple[Expr, Expr]] = (),
+        shape_preconditions: Sequence[ShapePrecondition] = (),
+        loaded: Loaded | None = None,
+    ) -> None:
+        """`loaded`: the code, if it is in memory already; the rest as of `SymbolicKernel`."""
+        super().__init__(image.name, inputs, outputs, dims, broadcast_guards, shape_preconditions)
+        self.image = image
+        self._loaded: Loaded = loaded or load(image.code, image.name, image.imports)
+
+    def _at_dims(self, dims: tuple[int, ...], inputs: tuple[Slot, ...], outputs: tuple[Slot, ...]) -> Kernel:
+        return self._native(replace(self.image, inputs=inputs, outputs=outputs, dims=dims), self._loaded)
 
     def _native(self, image: Image, loaded: Loaded) -> Kernel:
         """The code for values of the dims."""
@@ -207,32 +254,9 @@ class SymbolicKernel(Kernel):
     def lengths(self) -> tuple[tuple[int, int, int], ...]:
         return self.image.lengths
 
-    def dims_text(self) -> list[str]:
-        """A line on each dim."""
-        return [f"dim {dim.name}: any size, scheduled for {hinted(dim)}" for dim in self.dims]
-
     def versions_text(self) -> list[str]:
-        """A line on the versions of the kernel, of which it chooses one when it runs; none where there is one."""
         listed = self.image.versions
         return [f"{self.name} has versions for {', '.join(listed)} and the rest"] if listed else []
-
-    def bound(self, shapes: Sequence[Shape]) -> dict[Var, Expr]:
-        """The values of the dims for inputs of these shapes, which may be symbolic themselves."""
-        found: dict[Var, Expr] = {}
-        for slot, shape in zip(self.operands[0], shapes, strict=True):
-            for dim, extent in zip(slot.dims, shape, strict=True):
-                if isinstance(dim, Var):
-                    found.setdefault(dim, const(extent, INDEX) if isinstance(extent, int) else extent)
-        return found
-
-    def given(self, shapes: Sequence[Shape]) -> list[Shape]:
-        """The shapes of the outputs, in storage, for inputs of these shapes."""
-        return self.shapes(self.operands[1], self.bound(shapes))
-
-    @staticmethod
-    def shapes(slots: Sequence[SymbolicSlot], values: Mapping[Var, Expr]) -> list[Shape]:
-        """The shapes of operands where dims have other values, which may be symbolic themselves."""
-        return [tuple([_value(dim, values) for dim in slot.dims]) for slot in slots]
 
 
 def _value(dim: Dim, values: Mapping[Var, Expr]) -> Dim:

@@ -22,7 +22,7 @@ from ....codegen import Loaded, compiled, imports_of, load
 from ..kernel.footprint import footprint_of
 from ..kernel.kernel import Image, Kernel, NativeKernel, Slot
 from ..kernel.shape_preconditions import ShapePrecondition
-from ..kernel.symbolic import SymbolicKernel, symbolic_slot
+from ..kernel.symbolic import SymbolicKernel, SymbolicNativeKernel, symbolic_slot
 from ..native.entry import Entry
 from ..native.pointers import address_of
 from .donated import check_donated
@@ -30,7 +30,7 @@ from .driver import ARENA, SYMBOL, TOO_MANY_STEPS, constant_symbols, driver_text
 from .plan import Copy, Instruction, Loop, Plan, PutSlice, Run
 
 if TYPE_CHECKING:
-    from ..kernel.extern import ExternKernel
+    from ..kernel.extern import PythonCode
 
 NAME: Final = "the program"
 
@@ -79,14 +79,14 @@ class Linked:
             room = int(events[1])
 
 
-def _externs(kernels: Sequence[Kernel]) -> list[ExternKernel]:
+def _externs(kernels: Sequence[Kernel]) -> list[PythonCode]:
     """The kernels that are functions of Python; a program without them does not wait for what calls them."""
     if all([kernel.why_of_python is None for kernel in kernels]):
         return []
     with importing:
-        from ..kernel.extern import ExternKernel
+        from ..kernel.extern import ExternKernel, SymbolicExternKernel
 
-    return [kernel for kernel in kernels if isinstance(kernel, ExternKernel)]
+    return [kernel.code for kernel in kernels if isinstance(kernel, ExternKernel | SymbolicExternKernel)]
 
 
 class ProgramKernel(NativeKernel):
@@ -144,14 +144,14 @@ class ProgramKernel(NativeKernel):
             with importing:
                 from ....ir.loops import beyond
             return ExecutorError(beyond(self.linked.limits))
-        for kernel in self.linked.externs:
-            raised = kernel.raised()
+        for code in self.linked.externs:
+            raised = code.raised()
             if raised is not None:
                 return raised
         return super().failure(status)
 
 
-class SymbolicProgram(SymbolicKernel):
+class SymbolicProgram(SymbolicNativeKernel):
     """The driver of a plan with symbolic dims, which takes their values from the shapes of its inputs."""
 
     def __init__(self, image: Image, linked: Linked) -> None:

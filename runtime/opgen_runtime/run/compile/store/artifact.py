@@ -29,7 +29,7 @@ from ....codegen import compiled, key_of, modules_of, provide
 from ..kernel.kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
 from ..kernel.shape_preconditions import ShapePrecondition
 from ..kernel.sizes import SizesIn, SizesOut
-from ..kernel.symbolic import SymbolicKernel, SymbolicSlot, symbolic_slot
+from ..kernel.symbolic import SymbolicKernel, SymbolicNativeKernel, SymbolicSlot, symbolic_slot
 from ..native.entry import ENTRY_LEVEL, ENTRY_MODULE
 from ..native.entry_text import entry_text
 from ..program.plan import (
@@ -292,7 +292,7 @@ def _runtime_objects(contents: Contents) -> Iterator[tuple[str, bytes]]:
     names = [
         name
         for kernel in contents.kernels
-        if isinstance(kernel, NativeKernel | SymbolicKernel)
+        if isinstance(kernel, NativeKernel | SymbolicNativeKernel)
         for name in kernel.image.imports
     ]
     for name, text in modules_of(names).items():
@@ -315,7 +315,7 @@ def _kernel(kernel: Kernel, blobs: _Blobs, sizes: SizesOut) -> dict[str, object]
         made["shape_preconditions"] = [
             [each.op, each.text, sizes.dim(each.condition), each.error] for each in kernel.shape_preconditions
         ]
-    if isinstance(kernel, NativeKernel | SymbolicKernel):
+    if isinstance(kernel, NativeKernel | SymbolicNativeKernel):
         image = kernel.image
         made |= {
             "code": blobs.add(image.code),
@@ -347,7 +347,7 @@ def _read_kernel(made: Mapping[str, Any], blobs: Sequence[memoryview], sizes: Si
             ShapePrecondition(op, text, sizes.expr(condition), error)
             for op, text, condition, error in made["shape_preconditions"]
         ]
-        return SymbolicKernel(image, inputs, outputs, dims, broadcast_guards, shape_preconditions)
+        return SymbolicNativeKernel(image, inputs, outputs, dims, broadcast_guards, shape_preconditions)
     return NativeKernel(Image(made["name"], tuple(map(_static, inputs)), tuple(map(_static, outputs)), *rest))
 
 

@@ -21,7 +21,7 @@ from ....base.errors import ExecutorError
 from ....codegen import ModuleText, compiled, data_object, modules_of, renamed
 from ..kernel.kernel import Kernel, NativeKernel
 from ..kernel.sizes import vars_of
-from ..kernel.symbolic import SymbolicKernel, SymbolicSlot
+from ..kernel.symbolic import SymbolicNativeKernel, SymbolicSlot
 from ..program.driver import ARENA, SYMBOL, constant_symbols, driver_text, kernel_name
 from ..program.plan import Held, Plan, Run
 
@@ -48,7 +48,7 @@ def write(
     objects: dict[str, bytes] = {}
     needed = [_THREADS]
     for number, kernel in enumerate(kernels):
-        if isinstance(kernel, NativeKernel | SymbolicKernel):
+        if isinstance(kernel, NativeKernel | SymbolicNativeKernel):
             names[kernel_name(number)] = own = f"{name}_kernel_{number}"
             objects[own] = renamed(kernel.image.code, {kernel.name: own})
             needed += kernel.image.imports
