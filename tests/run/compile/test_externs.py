@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from opgen_runtime import ir
+import opgen_runtime as rt
+from opgen_runtime import ir, ops
+from opgen_runtime.base.arith import dim
 from opgen_runtime.base.errors import ExecutorError
 from opgen_runtime.base.vocabulary import OpPattern
 from opgen_runtime.compute import lang as _l
 from opgen_runtime.declaration import OpDeclaration, StrategyEntry, register
 from opgen_runtime.declaration.statement import call
+from opgen_runtime.externs import sorting
 from opgen_runtime.lower.schedule import create_schedule
+from opgen_runtime.operator import TensorType
 from opgen_runtime.operator.registry import remove_op
 from opgen_runtime.operator.types import Input, Output, Signature, Spread
 from opgen_runtime.run.compile import pipeline, stage_texts
@@ -287,3 +291,43 @@ def test_a_schedule_of_the_strategy_is_used(vector):
         assert "special, plevel 15" in dict(stage_texts.kernel_texts(function))["strategy"]
     finally:
         remove_op("test_double")
+
+
+def open_program(body):
+    """A program of float32[n, m] with open dims."""
+    x = ir.Var("x", TensorType((dim("n", 3), dim("m", 4)), "float32"))
+    return rt.build(ir.Function((x,), body(x)))
+
+
+def test_a_program_of_open_dims_calls_functions():
+    built = open_program(lambda x: ops.relu(ops.sort(ops.negative(x), axis=1)))
+    assert built.why_interpreted is None
+    random = np.random.default_rng(4)
+    for shape in [(3, 4), (2, 9), (0, 4), (5, 0), (3, 4), (1, 1)]:
+        x = random.standard_normal(shape).astype(np.float32)
+        np.testing.assert_array_equal(built.run([x]), np.maximum(np.sort(-x, 1), 0))
+
+
+def test_a_function_alone_is_a_program_of_open_dims():
+    built = open_program(lambda x: ops.argsort(x, axis=0, dtype="int64"))
+    for shape in [(3, 4), (7, 2), (3, 4), (3, 4)]:
+        x = np.random.default_rng(5).standard_normal(shape).astype(np.float32)
+        np.testing.assert_array_equal(built.run([x]), np.argsort(x, 0, kind="stable"))
+
+
+def test_what_a_function_needs_of_open_dims_is_checked_before_it_runs():
+    built = open_program(lambda x: ops.topk(x, k=3, axis=1)[0])
+    np.testing.assert_array_equal(built.run([np.float32([[1, 4, 2, 3]])]), [[4, 3, 2]])
+    with pytest.raises(ExecutorError, match="topk requires"):
+        built.run([np.float32([[1, 2]])])
+
+
+def test_what_a_function_raises_in_a_program_of_open_dims_is_raised(monkeypatch):
+    built = open_program(lambda x: ops.exp(ops.sort(ops.exp(x), axis=1)))
+    monkeypatch.setattr(sorting, "order", wrong_order)
+    with pytest.raises(ExecutorError, match="raised ZeroDivisionError: by zero"):
+        built.run([DATA.reshape(1, 5)])
+
+
+def wrong_order(data, axis, is_ascend):
+    raise ZeroDivisionError("by zero")

@@ -116,13 +116,16 @@ class Analyzer(Conditions):
         context.names.clear()
         context.changed()
 
-    def prove(self, condition: Expr) -> bool:
-        """True only if `condition`, a bool expression, certainly holds; False where no proof is found."""
-        return all(self._prove(part, holds) for part, holds in conjuncts(condition, True))
+    def prove(self, condition: Expr, effort: int = 1) -> bool:
+        """True only if `condition`, a bool expression, certainly holds; False where no proof is found.
 
-    def _prove(self, part: Expr, truth: bool) -> bool:
+        `effort`: how many times as far as otherwise proofs are sought.
+        """
+        return all(self._prove(part, holds, FUEL * effort) for part, holds in conjuncts(condition, True))
+
+    def _prove(self, part: Expr, truth: bool, fuel: int) -> bool:
         """A part by itself: the work that another takes leaves none for it otherwise."""
-        with self.fuel(FUEL):
+        with self.fuel(fuel):
             self._credit = CREDIT
             self._fresh = False
             return self.decide(part, truth) or (

@@ -257,7 +257,9 @@ INTRINSICS: Final[dict[str, Intrinsic]] = {
     "acosh": Intrinsic(
         math.acosh,
         np.arccosh,
-        adjoints=lambda m, g, y, x: m.div(g, m.mul(m.call("sqrt", m.sub(x, 1.0)), m.call("sqrt", m.add(x, 1.0)))),
+        adjoints=lambda m, g, y, x: m.div(
+            g, m.mul(m.call("sqrt", m.sub(x, 1.0)), m.call("sqrt", m.add(x, 1.0)))
+        ),
     ),
     "atanh": Intrinsic(
         math.atanh,

@@ -14,6 +14,7 @@ from ...base.vocabulary import INDEX
 from .tensor import Read
 
 _PLAIN: Final = re.compile(r"\bint64\((-?\d+)\)")  # a literal that joined element values
+_EFFORT: Final = 8
 _MAX_CHOICES: Final = 3  # on dims, of which each case is proved by itself
 _UNKNOWN: Final = 1 << 62  # a bound that only the dtype gives
 
@@ -84,6 +85,11 @@ def why_not_inside(
         shown = _PLAIN.sub(r"\1", arith.to_text(analyzer.simplify(index)))
     if _is_inside_case_by_case(within, extents, facts):
         return None
+    with analysis(
+        extents, facts
+    ) as analyzer:  # what is refused here has no kernel: it is worth a longer search
+        if analyzer.prove(within, _EFFORT):
+            return None
     message = (
         f"cannot prove that index {position} of {name} is in bounds: {shown} {_span(found)}, "
         f"the dim is {extent} (0..{extent - 1})"

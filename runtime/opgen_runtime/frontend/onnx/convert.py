@@ -19,7 +19,7 @@ from ...base.vocabulary import DType, dataclass
 from ...ir import Constant, Expr, TupleGetItem
 from ...operator import Dim, TupleType, decided
 from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError, errors_of, shown
-from .extents import MOST, OF_SHAPES, Sizes, casts_to, computed
+from .extents import MOST, OF_SHAPES, Sizes, casts_to, computed, open_conditions
 from .functions import schema_body
 from .graph import FunctionBody, Graph, Model, Node, Opsets
 from .narrow import Narrow
@@ -88,11 +88,13 @@ class Conversion:
                 raise ModelError(reason)
             rule = find(node.domain, node.operator, version)
             sizes = self._sizes(node, values)
-            if sizes is not None:
-                return [sizes]
+            if sizes is not None and not open_conditions(sizes):
+                return [self.state.sized(sizes, self._dtype_of_sizes(node, values))]
             if rule is not None:
                 made = self._apply(rule, node, environment, opsets)
                 if made is not None:
+                    if sizes is not None and isinstance(made[0], Expr):
+                        self.state.conditions[made[0]] = sizes
                     return made
             concrete = [tensor_type(self.state.concrete(v) if isinstance(v, Expr) else None) for v in values]
             body = schema_body(node, version, concrete)
@@ -102,32 +104,33 @@ class Conversion:
             raise NotSupported("the operator has no mapping")
         return self._call(body, node, environment)
 
-    def _sizes(self, node: Node, values: Sequence[Value]) -> Expr | None:
+    def _sizes(self, node: Node, values: Sequence[Value]) -> Sizes | None:
         """What a node gives that computes with sizes alone, of which some are open; None for any other."""
-        known, types = self.state.sizes, [tensor_type(value) for value in values]
-        first = types[0] if types else None
+        first = tensor_type(values[0]) if values else None
         if node.domain or first is None or self.state.has_arrays:
             return None
         if node.operator in OF_SHAPES and not first.is_static:
-            sizes = OF_SHAPES[node.operator](first.shape, **node.attributes())
-            return None if sizes is None else self.state.sized(sizes, "int64")
-        if not any([isinstance(value, Expr) and value in known for value in values]):
+            return OF_SHAPES[node.operator](first.shape, **node.attributes())
+        told = [self.state.told(value) for value in values]
+        if all([sizes is None for sizes in told]):
             return None
         operands: list[Sizes] = []
-        for value in values:
+        for value, sizes in zip(values, told, strict=True):
             if isinstance(value, Constant) and value.data.size <= MOST:
                 operands.append(value.data.astype(object))
-            elif isinstance(value, Expr) and value in known:
-                operands.append(known[value])
+            elif sizes is not None:
+                operands.append(sizes)
             else:
                 return None
-        attributes = node.attributes()
-        found = computed(node.operator, operands, attributes, self.state.assumed)
-        if found is None:
-            return None
-        kind = types[1] if node.operator == "Where" else first  # its first operand is the condition
+        return computed(node.operator, operands, node.attributes(), self.state.assumed)
+
+    def _dtype_of_sizes(self, node: Node, values: Sequence[Value]) -> str:
+        """The dtype of what a node gives that computes with sizes alone."""
+        if node.operator in OF_SHAPES:
+            return "int64"
+        kind = tensor_type(values[1 if node.operator == "Where" else 0])  # behind the condition
         assert kind is not None
-        return self.state.sized(found, casts_to(node.operator, attributes) or kind.dtype)
+        return casts_to(node.operator, node.attributes()) or str(kind.dtype)
 
     def _call(self, body: FunctionBody, node: Node, environment: Environment) -> list[Value]:
         """The outputs of a function for the inputs and attributes of a node."""
@@ -317,8 +320,12 @@ class NodeView:
         return expr if isinstance(expr, Constant) else self.conversion.state.capture(expr, "scanned")
 
     def truth(self, value: Value) -> bool:
-        """The value of a condition, specialising on it if it depends on the call."""
-        array = self.value(tensor(value))
+        """The value of a condition, specialising on it if it depends on the call, and on sizes where they are open."""
+        state, condition = self.conversion.state, tensor(value)
+        conditions = state.conditions.get(condition)
+        if conditions is not None and conditions.size == 1:
+            return state.decide(conditions.reshape(-1)[0])
+        array = self.value(condition)
         if array.size != 1:
             raise ModelError(f"a condition must be one element, its shape is {list(array.shape)}")
         return bool(array.reshape(())[()])

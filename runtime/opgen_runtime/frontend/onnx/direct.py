@@ -41,11 +41,18 @@ class Direct:
 class Loaded(Direct):
     """A specialisation that another process has left in the cache; it has the face of one that was made here."""
 
-    __slots__ = ()
+    __slots__ = ("is_decided_by_sizes",)
 
     checks = ()
     why_interpreted = None
     first_result = Direct.run
+
+    def __init__(
+        self, executable: Executable, count: int, order: Sequence[int], is_decided_by_sizes: bool
+    ) -> None:
+        """`is_decided_by_sizes`: whether it is another one where conditions on sizes are others."""
+        super().__init__(executable, count, order)
+        self.is_decided_by_sizes = is_decided_by_sizes
 
     def memory(self, arrays: Sequence[np.ndarray]) -> int:
         """Bytes that a run on the inputs takes at a time."""

@@ -11,7 +11,23 @@ from typing import Any, Final
 import numpy as np
 from onnx import TensorProto
 
-from ...base.arith import AnyDim, Const, Expr, eq, ge, gt, le, lt, maximum, minimum, post_order
+from ...base.arith import (
+    AnyDim,
+    Const,
+    Expr,
+    eq,
+    ge,
+    gt,
+    le,
+    logical_and,
+    logical_not,
+    logical_or,
+    lt,
+    maximum,
+    minimum,
+    ne,
+    post_order,
+)
 from ...operator import Dim, decided, simplified
 
 Sizes = np.ndarray
@@ -32,12 +48,10 @@ def _ints(x: Sizes | None) -> tuple[int, ...] | None:
     return None if x is None else tuple([int(n) for n in x.reshape(-1)])
 
 
-def _known(condition: Expr) -> bool:
-    """Whether a condition on sizes holds.  Raises ValueError where that depends on them."""
+def _truth(condition: Expr) -> bool | Expr:
+    """Whether a condition on sizes holds; itself where that depends on them."""
     found = bool(condition.value) if isinstance(condition, Const) else decided(condition)
-    if found is None:
-        raise ValueError(f"{condition} depends on sizes")
-    return found
+    return condition if found is None else found
 
 
 def _each(function: Callable[..., object], operands: int) -> Callable[..., Sizes]:
@@ -47,11 +61,36 @@ def _each(function: Callable[..., object], operands: int) -> Callable[..., Sizes
 
 
 def _compared(compare: Callable[[Any, Any], Expr], known: Callable[[Any, Any], bool]) -> Callable[..., Sizes]:
-    def decide(a: Any, b: Any) -> bool:
+    def decide(a: Any, b: Any) -> bool | Expr:
         whole = not isinstance(a, Expr) and not isinstance(b, Expr)
-        return bool(known(a, b)) if whole else _known(compare(a, b))
+        return bool(known(a, b)) if whole else _truth(compare(a, b))
 
     return _each(decide, 2)
+
+
+def _chosen(condition: Any, a: Any, b: Any) -> Any:
+    if isinstance(condition, Expr):
+        raise ValueError("a choice that depends on sizes")
+    return a if condition else b
+
+
+def _cast(x: Sizes, to: int) -> Sizes:
+    """Sizes as another dtype, or as whether they are not 0.  Raises ValueError for a dtype that holds no sizes."""
+    if to == TensorProto.BOOL:
+        return _each(lambda n: n if isinstance(n, bool) or is_condition(n) else _truth(ne(n, 0)), 1)(x)
+    if to not in _WHOLE or open_conditions(x):
+        raise ValueError("no sizes")
+    return x
+
+
+def is_condition(n: object) -> bool:
+    """Whether it is a condition that depends on sizes."""
+    return isinstance(n, Expr) and n.dtype.is_bool
+
+
+def open_conditions(sizes: Sizes) -> bool:
+    """Whether there are conditions among them that depend on sizes."""
+    return any([is_condition(n) for n in sizes.reshape(-1)])
 
 
 def _quotient(a: Any, b: Any, assumed: list[Expr]) -> Any:
@@ -105,15 +144,17 @@ _OPERATORS: Final[dict[str, Callable[..., Sizes]]] = {
     "LessOrEqual": _compared(le, operator.le),
     "Greater": _compared(gt, operator.gt),
     "GreaterOrEqual": _compared(ge, operator.ge),
-    "Not": _each(lambda a: not a, 1),
-    "And": _each(lambda a, b: a and b, 2),
-    "Or": _each(lambda a, b: a or b, 2),
-    "Where": _each(lambda condition, a, b: a if condition else b, 3),
+    "Not": _each(lambda a: _truth(logical_not(a)), 1),
+    "And": _each(lambda a, b: _truth(logical_and(a, b)), 2),
+    "Or": _each(lambda a, b: _truth(logical_or(a, b)), 2),
+    "Where": _each(_chosen, 3),
+    "Cast": _cast,
 }
 _TRUTHS: Final = ("Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Not", "And", "Or")
 _MAX_TERMS: Final = 256  # of one size
 MOST: Final = 256  # elements of an array of sizes: no shape has as many
 _WHOLE: Final = {TensorProto.INT64: "int64", TensorProto.INT32: "int32"}
+_CASTS: Final = {**_WHOLE, TensorProto.BOOL: "bool"}
 
 
 def _extreme(known: Callable[..., Any], of_dims: Callable[..., Expr], a: Any, b: Any) -> Any:
@@ -142,10 +183,8 @@ def computed(
 ) -> Sizes | None:
     """What an operator gives for sizes; None for one that does more with them than is known before a program runs.
 
-    `assumed` is extended by what must be at least 0.
+    Conditions that depend on sizes are given as they are.  `assumed` is extended by what must be at least 0.
     """
-    if operator == "Cast":
-        return operands[0] if casts_to(operator, attributes) else None
     rule = _each(partial(_quotient, assumed=assumed), 2) if operator == "Div" else _OPERATORS.get(operator)
     if rule is None or max([x.size for x in operands]) > MOST:
         return None
@@ -184,7 +223,7 @@ def casts_to(operator: str, attributes: Mapping[str, Any]) -> str | None:
     """The dtype that an operator gives sizes; None for one that keeps theirs."""
     if operator in _TRUTHS:
         return "bool"
-    return _WHOLE.get(attributes.get("to", 0)) if operator == "Cast" else None
+    return _CASTS.get(attributes["to"]) if operator == "Cast" else None
 
 
 def constant(sizes: Sizes) -> np.ndarray | None:

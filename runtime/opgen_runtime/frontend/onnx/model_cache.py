@@ -113,7 +113,8 @@ class CompiledModels:
             return
         key = self._key("open" if is_open else "shapes", values)
         if key is not None:
-            program_cache.keep(key, direct.executable, {"order": list(direct.order)})
+            facts = {"order": list(direct.order), "is_decided_by_sizes": made.is_decided_by_sizes}
+            program_cache.keep(key, direct.executable, facts)
 
     def keep_closed(self, values: Sequence[Any], why: str) -> None:
         """Keep why there is no program for all sizes."""
@@ -126,7 +127,7 @@ class CompiledModels:
         if found is None or self.facts is None:
             return None
         executable, facts = found
-        return Loaded(executable, len(self.facts.dtypes), facts["order"])
+        return Loaded(executable, len(self.facts.dtypes), facts["order"], facts["is_decided_by_sizes"])
 
     def _fact(self) -> Mapping[str, Any] | None:
         key = self._key("model", ())

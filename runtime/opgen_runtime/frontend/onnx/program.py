@@ -22,6 +22,7 @@ from .allowed import DEFAULT_LIMITS, Limits
 from .direct import Loaded
 from .errors import ModelError, said
 from .model_cache import CompiledModels
+from .open_programs import OpenPrograms
 
 if TYPE_CHECKING:
     from ...operator import TensorType
@@ -76,7 +77,6 @@ class Program:
         self.limits = limits
         self._compiled: Specialisations[_Known] = Specialisations()  # by the types of the inputs
         self._first: object = None  # types of inputs
-        self._open: Specialisation | Loaded | None = None  # for all sizes of the inputs' dims
         self._entry: Entry | None = (
             None  # of the types that came last, where the inputs are all that it takes
         )
@@ -85,12 +85,13 @@ class Program:
             self._cache.remember(self.model, self.signature, self._why_closed())
         facts = self._cache.facts
         self._names: tuple[str, ...] = self.signature.names if facts is None else facts.names
-        self._why_not_open = self._why_closed() if facts is None else facts.why_not_open
+        why_not = self._why_closed() if facts is None else facts.why_not_open
+        self._open = OpenPrograms(why_not, limits.memory)
 
     @property
     def why_not_open(self) -> str | None:
         """Why there is no program for all sizes, as far as that is known; None where there may be one."""
-        return self._why_not_open
+        return self._open.why_not
 
     @lazy
     def model(self) -> Model:
@@ -159,20 +160,15 @@ class Program:
         return None
 
     def _run_open(self, arrays: list[np.ndarray]) -> list[Any] | None:
-        """The outputs of the program for all sizes; None where there is none yet, and where it refuses the arrays.
+        """The outputs of a program for all sizes; None where there is none yet, and where it refuses the arrays.
 
         A call at sizes that come for the first time keeps nothing of its own: the program does.
         """
-        found = self._open
-        if found is None or self._why_not_open is not None:
+        found = self._open.run(arrays) if self._cache.takes(arrays) else None
+        if found is None:
             return None
-        if not self._cache.takes(arrays) or not self._allows(found, arrays):
-            return None
-        try:
-            result = found.run(arrays)
-        except OpgenError:  # a program for their shapes says why
-            return None
-        self._entry = found.entry()
+        program, result = found
+        self._entry = program.entry()
         return result
 
     def _compiled_models(self, key: object, arrays: list[np.ndarray]) -> list[Any] | None:
@@ -196,12 +192,15 @@ class Program:
 
     def _loaded(self, arrays: list[np.ndarray]) -> Loaded | None:
         """The program in the cache of programs, for all sizes or these."""
-        if self._first is not None and self._why_not_open is None:
-            if self._open is None:
-                self._open, self._why_not_open = self._cache.found_open(arrays)
-            if isinstance(self._open, Loaded) and self._allows(self._open, arrays):
-                return self._open
-            if self._why_not_open is None:
+        if self._first is not None and self._open.why_not is None:
+            if self._open.may_grow:
+                found, why_not = self._cache.found_open(arrays)
+                if found is not None:
+                    self._open.add(found)
+                    return found if found.memory(arrays) <= self.limits.memory else None
+                if why_not is not None:
+                    self._open.refuse(why_not)
+            if self._open.why_not is None:
                 return None
         return self._cache.found(arrays)
 
@@ -243,39 +242,34 @@ class Program:
         if self._first is None:
             self._first = key
             return None
-        with self._compiled.making(_ALL_SIZES):
-            if self._open is None and self._why_not_open is None:
-                self._make_open(values, arrays)
-        if self._open is None or self._why_not_open is not None or not self._allows(self._open, arrays):
-            return None
-        try:
-            return self._open, self._open.first_result(arrays)
-        except OpgenError:
-            return None
+        found = self._open.run(arrays)
+        if found is None and self._open.may_grow:
+            with self._compiled.making(_ALL_SIZES):
+                found = self._open.run(arrays)
+                if found is None and self._open.may_grow:
+                    self._make_open(values, arrays)
+                    found = self._open.run(arrays)
+        return found
 
     def _make_open(self, values: list[Any], arrays: list[np.ndarray]) -> None:
-        """Make the program for all sizes, or find out why there is none."""
+        """Make a program for all sizes, or find out why there is none."""
+        why_not: str | None = None
         try:
             made = self._specialisation(values, self._open_types(arrays))
-            self._why_not_open = made.why_interpreted  # first, for threads that look for the program
-            self._open = made
-            self._cache.keep(made, values, is_open=True)
+            why_not = made.why_interpreted
+            if why_not is None:
+                self._open.add(made)
+                self._cache.keep(made, values, is_open=True)
         except OpgenError as error:
             raise_defect(error)
-            self._why_not_open = said(error)
+            why_not = said(error)
         except _DEFECTS as error:  # of the compiler: programs of one shape each serve the caller meanwhile
             if defects_are_raised():
                 raise
-            self._why_not_open = f"internal error: {type(error).__name__}: {error}"
-        if self._why_not_open is not None:
-            self._cache.keep_closed(values, self._why_not_open)
-
-    def _allows(self, program: Specialisation | Loaded, arrays: Sequence[np.ndarray]) -> bool:
-        """Whether what a program for all sizes needs for arrays is no more than it may have."""
-        try:
-            return program.memory(arrays) <= self.limits.memory
-        except OpgenError:  # arrays that do not fit
-            return False
+            why_not = f"internal error: {type(error).__name__}: {error}"
+        if why_not is not None:
+            self._open.refuse(why_not)
+            self._cache.keep_closed(values, why_not)
 
     def _why_closed(self) -> str | None:
         """Why the inputs alone say that there is no program for all sizes; None where there may be."""
@@ -299,13 +293,13 @@ class Program:
     def explain(self) -> str:
         """How the model is compiled: for all sizes of its open dims, or for each shape, and why."""
         lines = [f"input {each}" for each in self.signature.inputs]
-        if self._open is not None and self._why_not_open is None:
-            made = self._open.executable
-            lines.append("shapes after the first have one program, for all sizes:")
-            lines.append("constants alone" if made is None else made.explain())
-        elif self._why_not_open is not None:
-            lines.append(f"compiled for each combination of shapes: {self._why_not_open}")
-        else:
+        if self._open.why_not is not None:
+            lines.append(f"compiled for each combination of shapes: {self._open.why_not}")
+        for number, program in enumerate(self._open):
+            what = "all sizes" if number == 0 else "sizes that those before refuse"
+            lines.append(f"shapes after the first have one program, for {what}:")
+            lines.append("constants alone" if program.executable is None else program.executable.explain())
+        if self._open.may_grow and not any(self._open):
             lines.append("a program for all sizes is made when shapes come that are not the first ones")
         lines.append(self._compiled.explain())
         return "\n".join(lines)

@@ -48,6 +48,7 @@ class Specialisation:
             inputs = dict(zip(names, self.params, strict=True))
         state = State(given if kinds is None else None, limits)
         outputs = Conversion(model, inputs, state).outputs()
+        self.is_decided_by_sizes = state.is_decided_by_sizes
         self.random = state.random
         self.checks = [_Check(probe, target, state) for probe in state.probes]
         leaves: list[Expr] = []

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import default_rng
 
 from ...base.arith import Expr as DimExpr
+from ...base.arith import free_vars as dims
 from ...base.vocabulary import dataclass
 from ...ir import Constant, Expr, Function, GlobalVar, IRModule, Var, const, free_vars, substitute
 from ...operator import TensorType
@@ -20,6 +21,7 @@ from .evaluate import Evaluator
 from .extents import Sizes, constant
 from .limits import Budget, Limits
 from .narrow import Narrow, carried, narrow_dtype
+from .size_conditions import assumption, holds
 from .texts import Texts
 
 Value: TypeAlias = "Expr | Narrow | Texts | list[Any] | None"
@@ -71,7 +73,9 @@ class State:
         self._alive: list[Expr] = []
         self._constants: dict[int, Constant] = {}
         self.sizes: dict[Expr, Sizes] = {}  # tensors of sizes of open dims
+        self.conditions: dict[Expr, Sizes] = {}  # tensors of conditions, of which some depend on sizes
         self.assumed: list[DimExpr] = []  # sizes that are at least 0 where the program runs
+        self.is_decided_by_sizes = False
 
     def value(self, expr: Expr) -> np.ndarray:
         """The value of a tensor; one that depends on inputs becomes a probe. Raises NotSupported without arrays."""
@@ -118,6 +122,26 @@ class State:
         made = op.shape_to_tensor(shape=tuple(sizes.reshape(-1)), dtype=dtype)
         found = made if sizes.ndim == 1 else op.reshape(made, newshape=sizes.shape, allowzero=True)
         self.sizes[found] = sizes
+        return found
+
+    def told(self, value: Value) -> Sizes | None:
+        """The sizes, or conditions on sizes, that a tensor holds; None where it is none of those."""
+        if not isinstance(value, Expr):
+            return None
+        found = self.sizes.get(value)
+        return self.conditions.get(value) if found is None else found
+
+    def decide(self, condition: DimExpr) -> bool:
+        """Whether a condition holds for the sizes at hand, which the program assumes from now on.
+
+        Raises NotSupported where no sizes are at hand.
+        """
+        unknown = [each for each in dims(condition) if each.hint is None]
+        if unknown:
+            raise NotSupported(f"a condition on the dim {unknown[0]}; give the shapes of the inputs")
+        found = holds(condition)
+        self.assumed += assumption(condition, found)
+        self.is_decided_by_sizes = True
         return found
 
     def guarded(self, results: Sequence[Value]) -> list[Value]:

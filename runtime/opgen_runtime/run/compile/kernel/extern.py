@@ -148,7 +148,9 @@ class SymbolicExternKernel(SymbolicKernel):
     ) -> None:
         super().__init__(name, inputs, outputs, dims, broadcast_guards, shape_preconditions)
         self._made_at = at
-        self._at_dims_kept: Specialisations[Kernel] = Specialisations(footprint_of_call)  # by values of the dims
+        self._at_dims_kept: Specialisations[Kernel] = Specialisations(
+            footprint_of_call
+        )  # by values of the dims
         self.code = PythonCode(self._call)
 
     @property

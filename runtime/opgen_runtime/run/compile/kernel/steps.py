@@ -38,7 +38,7 @@ from ....lower.schedule import SCHEDULE, Schedule, Specialisation, parts_of, sch
 from ....operator import TensorType
 from .dims import dims_in
 from .extern import ExternKernel, SymbolicExternKernel
-from .kernel import EmptyKernel, Image, NativeKernel, Slot
+from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
 from .multiversioning import (
     Version,
     apart,
@@ -372,7 +372,9 @@ def _kernel(
         dims = [known[k] for k in facts["dims"]]
         numbers = [(known[k], const(n, INDEX)) for k, n in facts["numbers"]]
         pairs = [*broadcast_guards(function), *numbers]
-        return SymbolicNativeKernel(image, inputs, outputs, dims, pairs, _shape_preconditions(function, inputs))
+        return SymbolicNativeKernel(
+            image, inputs, outputs, dims, pairs, _shape_preconditions(function, inputs)
+        )
     static = replace(
         image, inputs=tuple([s.at({}) for s in inputs]), outputs=tuple([s.at({}) for s in outputs])
     )
