@@ -76,6 +76,7 @@ VALUES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     # One float as a position is cut; nothing is taken from anywhere where the result is empty.
     (lambda a: np.take(a, np.float32(1.7)), (BYTES,)),
     (lambda a: a.take(1.0, 0), (BYTES,)),
+    (lambda a: np.take(a, [1.0, 0.5]), (BYTES,)),
     (lambda a: np.take(a, 7, axis=1), (EMPTY,)),
     (lambda a: a.take([1, 2], 2, mode="clip"), (np.zeros((0, 1, 0), np.int8),)),
     (lambda a: a[np.array([5]), np.zeros((0, 1), np.int64)], (BYTES,)),
@@ -91,6 +92,10 @@ REFUSED: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (lambda a: np.less(a, -1, dtype=np.uint16), (WORDS.astype(np.uint8),), "gives bool, found the dtype|No loop"),
     (lambda a: np.minimum.reduce(a, initial=np.int64(-(2**40))), (BYTES,), "does not fit dtype int8"),
     (lambda a: np.take(a, np.array([0.0, 1.0])), (BYTES,), "Cannot cast array data from float64 to int64"),
+    (lambda a: np.take(a, np.array(0.0)), (BYTES,), "Cannot cast (scalar|array data) from"),
+    (lambda a: np.take(a, 9.0, axis=1), (BYTES,), "index 9 is out of bounds for axis 1"),
+    (lambda a: np.take(a, [[0], [0]], axis=0), (np.zeros((0, 0)),), "index 0 is out of bounds for axis 0 with size 0"),
+    (lambda a: np.take(a, np.array([False, True]), axis=0), (np.zeros((1, 0)),), "index 1 is out of bounds"),
     (lambda a: np.take_along_axis(a, np.zeros((2, 1)), axis=1), (BYTES,), "must be an integer array"),
     (lambda a: np.take_along_axis(a, np.array([[3], [0]]), axis=1), (BYTES,), "index 3 is out of bounds for axis 1"),
     (lambda a: a ** np.int8(-1), (WORDS.astype(np.uint8),), "negative integer powers"),

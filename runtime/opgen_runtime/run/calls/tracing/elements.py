@@ -9,6 +9,7 @@ import numpy as np
 
 from .... import ops
 from ....base.errors import CallError
+from ....ir import Constant
 from .functions import maps
 from .indexing import check_positions
 from .operands import (
@@ -146,16 +147,23 @@ def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
 
 @maps("take", method="take")
 def take(a: Any, indices: Any, axis: int | None = None, mode: str = "raise") -> Any:
-    """Of positions: truth values are 0 and 1, and one float is cut to an int, as numpy cuts it."""
+    """Of positions: truth values are 0 and 1, and floats that are in no array are cut to ints, as numpy cuts them."""
     x, at = along(a, axis)
-    places = tensor(np.zeros(0, np.int64) if isinstance(indices, list) and not indices else indices)
-    if places.ndim and not np.can_cast(places.dtype, np.int64, "same_kind"):
+    places = tensor(indices)
+    if isinstance(indices, int | float | np.generic | list) and isinstance(places.expr, Constant):
+        places = tensor(places.expr.data.astype(np.int64))
+    if not np.can_cast(places.dtype, np.int64, "same_kind"):
         raise TypeError(f"Cannot cast array data from {places.dtype} to int64 by the rule 'same_kind'")
     places = to(places, np.int64)
     if mode not in ("raise", "clip", "wrap"):
         raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap', found {mode!r}")
     shape = (*x.shape[:at], *places.shape, *x.shape[at + 1 :])
-    if 0 in (*x.shape[:at], *x.shape[at + 1 :]):  # nothing is taken, wherever from
+    if 0 in (
+        *x.shape[:at],
+        *x.shape[at + 1 :],
+    ):  # nothing is taken; numpy looks where it would be, once a row
+        if mode == "raise" and 0 not in x.shape[:at]:
+            check_positions(places, at, x.shape[at])
         return full(shape, 0, x.dtype)
     if mode == "raise":
         return x[(*(slice(None),) * at, places)]
