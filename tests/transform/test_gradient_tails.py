@@ -1,7 +1,7 @@
 """Gradients of element functions in float32 against those in float64, relative to what they are, over the whole range.
 
-Where a slope is what is left of 1, or overflows on the way, its digits are lost in one precision long before they are in
-the other: at -17 the slope of elu is 4e-8, and exp(x) - 1 is -1 in float32.
+Where a slope is what is left of 1, or overflows on the way, its digits are lost in one precision long before they are
+in the other: at -17 the slope of elu is 4e-8, and exp(x) - 1 is -1 in float32.
 """
 
 from __future__ import annotations

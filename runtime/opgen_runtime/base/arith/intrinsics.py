@@ -147,9 +147,14 @@ def _asinh_adjoint(m: Any, g: Any, _: Any, x: Any) -> Any:
 
 
 def _tanh_adjoint(m: Any, g: Any, _: Any, x: Any) -> Any:
-    """1 - tanh(x)**2 = 4 sigmoid(2 x) sigmoid(-2 x), since what is left of 1 is lost in the value."""
-    twice = m.add(x, x)
-    return m.mul(m.mul(g, 4.0), m.mul(m.call("sigmoid", twice), m.call("sigmoid", m.negate(twice))))
+    """1 - tanh(x)**2, which is 4 times the slope of the sigmoid at 2 x; what is left of 1 is lost in the value."""
+    return m.mul(m.mul(g, 4.0), _sigmoid_slope(m, m.add(x, x)))
+
+
+def _sigmoid_slope(m: Any, x: Any) -> Any:
+    """exp(-|x|) / (1 + exp(-|x|))**2."""
+    power = m.call("exp", m.negate(m.call("abs", x)))
+    return m.div(power, m.mul(m.add(power, 1.0), m.add(power, 1.0)))
 
 
 def _power_adjoints(m: Any, g: Any, y: Any, a: Any, b: Any) -> tuple[Any, Any]:
@@ -282,7 +287,7 @@ INTRINSICS: Final[dict[str, Intrinsic]] = {
     "sigmoid": Intrinsic(
         _sigmoid,
         _sigmoids,
-        adjoints=lambda m, g, y, x: m.mul(g, m.mul(y, m.call("sigmoid", m.negate(x)))),
+        adjoints=lambda m, g, y, x: m.mul(g, _sigmoid_slope(m, x)),
     ),
     "pow": Intrinsic(math.pow, np.power, arity=2, limit=_power_limit, adjoints=_power_adjoints),
     "fmod": Intrinsic(
