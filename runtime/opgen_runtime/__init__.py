@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from .run.calls.tracing import vjp as vjp
     from .run.calls.tracing import while_loop as while_loop
     from .run.compile.scheduled import lower as lower
+    from .run.executor import Crossed as Crossed
     from .run.executor import Executable as Executable
     from .run.executor import GraphRuntime as GraphRuntime
     from .run.executor import State as State
@@ -95,7 +96,9 @@ if TYPE_CHECKING:
 _NAMES = {
     "base.arith": ("Any", "dim"),
     "base.errors": ("OpgenError",),
-    "run.executor": ("Executable", "GraphRuntime", "State", "Value", "asarray", "build", "create_executor", "load"),
+    "run.executor": (
+        "Crossed", "Executable", "GraphRuntime", "State", "Value", "asarray", "build", "create_executor", "load",
+    ),
     "ir": (
         "Call", "Constant", "Expr", "Function", "IRModule", "If", "Let", "Tuple", "TupleGetItem", "Var",
         "const", "free_vars", "parse_expr",

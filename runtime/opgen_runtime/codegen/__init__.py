@@ -8,13 +8,14 @@ from .llvm.text import FunctionText, ModuleText, fill
 from .objects.cache import default_cache
 from .objects.compile import LLVM_VERSION, LLVMLITE_VERSION, Compiled, optimise_and_compile
 from .objects.elf import data_object, renamed
-from .objects.load import Loaded, imports_of, load, modules_of
+from .objects.load import Elsewhere, Loaded, imports_of, load, modules_of
 from .objects.support import compiled, key_of, load_module, provide
 
 __all__ = [
     "LLVMLITE_VERSION",
     "LLVM_VERSION",
     "Compiled",
+    "Elsewhere",
     "FunctionText",
     "Loaded",
     "ModuleText",

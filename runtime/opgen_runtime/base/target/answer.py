@@ -19,15 +19,14 @@ from .host import host
 _SCRIPT: Final = Path(__file__).with_name("ask_llvm.py")
 _SECONDS: Final = 120.0
 _FEATURES: Final = re.compile(r"[+-][\w.-]+(,[+-][\w.-]+)*")
+_UNKNOWN: Final = "unknown triple"
+_SHOWN: Final = 12  # CPUs in a message
 _ENTRY: Final = re.compile(r"^  (\S+) +- ")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`problem` says why LLVM cannot compile for a target, None if it can; then it has a data layout.
-
-    A triple of another architecture than this LLVM was built for has neither: code generation refuses it.
-    """
+    """`problem` says why LLVM cannot compile for a target, None if it can; then it has a data layout."""
 
     problem: str | None
     data_layout: str | None
@@ -55,15 +54,25 @@ def ask(triple: str, cpu: str, features: str) -> Answer:
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         return Answer(f"LLVM could not be asked whether it compiles for it: {error}", None)
-    return _read(child.returncode, child.stdout, child.stderr, cpu, features)
+    return _read(child.returncode, child.stdout, child.stderr, triple, cpu, features)
 
 
-def _read(status: int, output: str, errors: str, cpu: str, features: str) -> Answer:
-    if output.startswith("unknown triple"):
-        return Answer(None, None)
+def _read(status: int, output: str, errors: str, triple: str, cpu: str, features: str) -> Answer:
+    if output.startswith(_UNKNOWN):
+        names = output.removeprefix(_UNKNOWN).split()
+        meant = did_you_mean(triple.split("-")[0], names)
+        return Answer(
+            f"-mtriple={triple}: LLVM has no such architecture{meant}; it has {', '.join(names)}", None
+        )
     cpus, known = _names(errors)
     if cpus and cpu not in cpus:
-        return Answer(f"-mcpu={cpu}: LLVM has no such CPU{did_you_mean(cpu, cpus)}", None)
+        listed = [*cpus][:_SHOWN]
+        rest = f" and {len(cpus) - _SHOWN} more" if len(cpus) > _SHOWN else ""
+        return Answer(
+            f"-mcpu={cpu}: LLVM has no such CPU{did_you_mean(cpu, cpus)}; "
+            f"for {triple.split('-')[0]} it has {', '.join(listed)}{rest}",
+            None,
+        )
     for feature in features.split(",") if features else ():
         if known and feature[1:] not in known:
             return Answer(

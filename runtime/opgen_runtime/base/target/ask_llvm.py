@@ -1,7 +1,8 @@
 """Run in a process of its own: `ask_llvm.py TRIPLE CPU FEATURES`; LLVM ends a process that asks for what it cannot do.
 
 Prints the CPUs and features that LLVM knows on the error stream, then compiles a few instructions of every kind for the
-target.  The last line on the output is `ok` and the data layout, or `unknown triple`.
+target.  The last line on the output is `ok` and the data layout, or `unknown triple` and the architectures that this
+LLVM has.
 """
 
 from __future__ import annotations
@@ -35,13 +36,28 @@ define void @vectors(ptr %p, <16 x i1> %mask) {
 """
 
 
+# The first words of triples that LLVM may have been built for; it tells nobody which.
+_ARCHITECTURES = (
+    "aarch64", "arm", "i686", "loongarch64", "mips64el", "powerpc64le", "riscv32", "riscv64", "s390x", "sparcv9",
+    "wasm32", "x86_64",
+)  # fmt: skip
+
+
+def _has(architecture: str) -> bool:
+    try:
+        llvm.Target.from_triple(f"{architecture}-unknown-linux-gnu")
+    except RuntimeError:
+        return False
+    return True
+
+
 def main(triple: str, cpu: str, features: str) -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     try:
         target = llvm.Target.from_triple(triple)
     except RuntimeError:
-        print("unknown triple")
+        print("unknown triple", *[name for name in _ARCHITECTURES if _has(name)])
         return
     target.create_target_machine(cpu="help")
     sys.stderr.flush()

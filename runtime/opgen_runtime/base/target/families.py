@@ -7,10 +7,10 @@ from typing import Final
 
 from .aarch64 import AARCH64
 from .architecture import Architecture
+from .riscv64 import RISCV64
 from .x86 import X86_32, X86_64
 
-_RISCV64: Final = Architecture(names=("riscv64",), futex=98)
-_FAMILIES: Final = (X86_64, X86_32, AARCH64, _RISCV64)
+_FAMILIES: Final = (X86_64, X86_32, AARCH64, RISCV64)
 
 
 @lru_cache(maxsize=64)

@@ -22,6 +22,7 @@ from .machine_file import machine_named, machines_stamp
 KINDS: Final[dict[str, tuple[str, ...]]] = {"llvm": ("cpu",)}  # kind -> keys when none are given
 
 _MACHINE_OPTION: Final = re.compile(r" -machine=\S+")
+_NARROW_POINTERS: Final = re.compile(r"-p:(?!64:)")
 _MAX_THREADS: Final = 1024
 _LANE_BITS: Final = 32  # what the lanes of a machine are told in
 _PARALLEL_COST: Final = 32768  # element operations: about ten launches of the thread pool
@@ -156,6 +157,27 @@ class Target:
     def parallel_threshold(self) -> int:
         """Element operations below which a loop is not worth sharing between threads."""
         return _PARALLEL_COST
+
+    @property
+    def elsewhere(self) -> str:
+        """What the target is called where this machine is another one; empty where its code runs here."""
+        return "" if self.is_host else f"{self.cpu} on {self.triple}"
+
+    @property
+    def evaluating(self) -> Target:
+        """What computes the values of constants while something is compiled: itself where its code runs here."""
+        return self if self.is_host else Target.host()
+
+    def check_objects(self) -> None:
+        """Raises StrategyError for another machine than this one whose objects are no little-endian ELF of 64 bits."""
+        if self.is_host:
+            return
+        layout = ask(self.triple, self.cpu, self.features).data_layout or ""
+        if not layout.startswith("e-m:e-") or _NARROW_POINTERS.search(layout):
+            raise StrategyError(
+                f"target {self.triple}: objects are written for machines of 64 bits, little-endian, in the ELF format; "
+                f"LLVM's layout of its data is {layout.split('-i64')[0]}"
+            )
 
     @lazy
     def is_host(self) -> bool:

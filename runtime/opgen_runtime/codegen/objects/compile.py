@@ -100,12 +100,13 @@ def _own_bench(target: Target) -> Iterator[_Bench]:
         if key not in benches:
             if len(benches) == _MAX_MACHINES_PER_LANE:
                 benches.clear()
-            machine = _machine(*key)
+            machine = machine_for(*key)
             benches[key] = _Bench(machine, Builders(machine))
         yield benches[key]
 
 
-def _machine(triple: str, cpu: str, features: str) -> Any:
+def machine_for(triple: str, cpu: str, features: str, level: int = 3) -> Any:
+    """LLVM's target machine, which `ask` has found possible.  Raises CodegenError for a triple that LLVM lacks."""
     if architecture_of(triple) is not architecture_of(Target.host().triple):
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
@@ -113,4 +114,6 @@ def _machine(triple: str, cpu: str, features: str) -> Any:
         found = llvm.Target.from_triple(triple)
     except RuntimeError as error:
         raise CodegenError(f"this LLVM does not compile for {triple}: {error}") from error
-    return found.create_target_machine(cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default")
+    return found.create_target_machine(
+        cpu=cpu, features=features, opt=level, reloc="pic", codemodel="default"
+    )

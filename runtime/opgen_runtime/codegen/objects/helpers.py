@@ -31,9 +31,9 @@ def symbols(cache: ObjectCache | None = None) -> Mapping[str, int]:
     return LazySymbols(NAMES, load)
 
 
-def module_of(symbol: str) -> tuple[str, str] | None:
+def module_of(symbol: str, target: Target) -> tuple[str, str] | None:
     """Name and text of the module that has a symbol, if it is a helper's."""
-    return (symbol, module_text(symbol, Target.host())) if symbol in NAMES else None
+    return (symbol, module_text(symbol, target)) if symbol in NAMES else None
 
 
 def module_text(symbol: str, target: Target) -> str:

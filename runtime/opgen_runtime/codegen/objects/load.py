@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import llvmlite.binding as llvm
 
+from ...base import Target
 from ...base.errors import CodegenError
 from ...base.vocabulary import dataclass
 from . import helpers, temporaries, threads
@@ -35,6 +36,20 @@ class Loaded:
     address: int
     tracker: Any
     nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A function `symbol` in object code of `nbytes` for a machine that this one is not: it has no address here."""
+
+    symbol: str
+    target: str
+    nbytes: int
+
+    @property
+    def address(self) -> int:
+        """Raises CodegenError: what is compiled for another machine never runs here."""
+        raise CodegenError(f"{self.symbol} is compiled for {self.target} and cannot run on this machine")
 
 
 _library_numbers = itertools.count()
@@ -97,9 +112,9 @@ def resolve(names: Iterable[str], symbol: str) -> Mapping[str, int]:
     return found
 
 
-def modules_of(names: Iterable[str]) -> dict[str, str]:
+def modules_of(names: Iterable[str], target: Target) -> dict[str, str]:
     """The modules of the runtime's own native code that have the symbols, name to text; they need nothing of others."""
-    found = (part.module_of(name) for name in names for part in (threads, helpers, temporaries))
+    found = (part.module_of(name, target) for name in names for part in (threads, helpers, temporaries))
     return dict([module for module in found if module is not None])
 
 

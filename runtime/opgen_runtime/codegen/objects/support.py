@@ -13,7 +13,7 @@ import llvmlite.binding as llvm
 from ...base import Target, forks
 from ...base.errors import CodegenError
 from .cache import ObjectCache, default_cache
-from .compile import LLVM_VERSION, LLVMLITE_VERSION, initialise
+from .compile import LLVM_VERSION, LLVMLITE_VERSION, initialise, machine_for
 from .elf import undefined_symbols
 
 _process = ctypes.CDLL(None)
@@ -29,7 +29,7 @@ def load_module(
     Raises CodegenError if it cannot be linked.
     """
     jit = orc()
-    object_code = compiled(name, text, cache, level)
+    object_code = compiled(name, text, Target.host(), cache, level)
     builder = llvm.JITLibraryBuilder().add_object_img(object_code)
     for symbol in undefined_symbols(object_code):
         if symbol == "_GLOBAL_OFFSET_TABLE_":
@@ -100,27 +100,26 @@ def provide(key: str, object_code: bytes) -> None:
     _provided.setdefault(key, object_code)
 
 
-def key_of(text: str, level: int = 0) -> str:
-    """A digest of a module and of all that its object code for this machine depends on."""
-    target = Target.host()
+def key_of(text: str, target: Target, level: int = 0) -> str:
+    """A digest of a module and of all that its object code for a target depends on."""
     parts = (text, str(level), target.triple, target.cpu, target.features, LLVM_VERSION, LLVMLITE_VERSION)
     return hashlib.blake2b("\0".join(parts).encode(), digest_size=20).hexdigest()
 
 
-def compiled(name: str, text: str, cache: ObjectCache | None = None, level: int = 0) -> bytes:
-    """Object code of a module for this machine: provided, or from `cache` (None: the user's).
+def compiled(name: str, text: str, target: Target, cache: ObjectCache | None = None, level: int = 0) -> bytes:
+    """Object code of a module for a target: provided, or from `cache` (None: the user's).
 
     No passes run on it.  `level` 0, for code that is small or rare, generates code without optimisation, in 3 ms where
     2 takes four times as long, for code that runs in every call.
     """
     cache = default_cache() if cache is None else cache
-    key = key_of(text, level)
+    key = key_of(text, target, level)
     if key in _provided:
         return _provided[key]
     found = cache.get(key)
     if found is not None:
         return found.object_code
-    made = _compile(text, Target.host(), level)
+    made = _compile(text, target, level)
     cache.put(key, made, {"name": name})
     return made
 
@@ -128,9 +127,7 @@ def compiled(name: str, text: str, cache: ObjectCache | None = None, level: int 
 def _compile(text: str, target: Target, level: int) -> bytes:
     initialise()
     module = llvm.parse_assembly(text, llvm.create_context())
-    machine = llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=level, reloc="pic", codemodel="default"
-    )
+    machine = machine_for(target.triple, target.cpu, target.features, level)
     module.data_layout = str(machine.target_data)
     made: bytes = machine.emit_object(module)
     return made

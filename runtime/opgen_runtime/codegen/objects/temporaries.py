@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ...base import forks
+from ...base import Target, forks
 from ..llvm.temporaries import GIVE, TAKE
 from ..llvm.text import fill
 from .cache import ObjectCache
@@ -108,8 +108,8 @@ _addresses: dict[str, int] = {}
 _lock = forks.lock()
 
 
-def module_of(symbol: str) -> tuple[str, str] | None:
-    """Name and text of the module that has a symbol, if it is of these."""
+def module_of(symbol: str, target: Target) -> tuple[str, str] | None:
+    """Name and text of the module that has a symbol, if it is of these; the same for every target."""
     return (_MODULE, module_text()) if symbol in SYMBOLS else None
 
 

@@ -241,7 +241,9 @@ def compile_segment(
     CodegenError for types that are not known or not static, and what schedules, lowering and LLVM raise.  `digest`: the
     structural digest of the function, where it is known.
     """
-    kernel = compile_parts(function, (), target, context, digest).main
+    chosen = Target.host() if target is None else Target.parse(target)
+    check_runs_here(chosen)
+    kernel = compile_parts(function, (), chosen, context, digest).main
     if isinstance(kernel, SymbolicKernel):
         kinds = [param.checked_type for param in function.params]
         raise CodegenError(
@@ -259,19 +261,19 @@ def compile_parts(
 ) -> Parts:
     """The kernels of a segment whose operands at the positions `constant`, tuples spread, have one value in all runs.
 
-    What depends on these alone is computed by a kernel of its own.  As `compile_segment` otherwise.
+    What depends on these alone is computed by a kernel of its own, which runs on this machine.  `main` is for the
+    target, whatever that is.  As `compile_segment` otherwise.
     """
     request = requested(function, target, context or PassContext.current(), constant, digest)
     hooks = request.hooks
     key = front_key(function, request.target, hooks, digest, constant)
-    parts = None if key is None else _kernels.get(key) or steps.kept(function, key)
+    parts = None if key is None else _kernels.get(key) or steps.kept(function, key, request.target)
     if parts is None:
         parts = _compile(request, key)
     return parts if key is None else _kernels.put(key, parts)
 
 
 def _compile(request: Request, key: str | None) -> Parts:
-    check_runs_here(request.target)
     scheduled: Scheduled | None = None
     compiled: list[Compiled] = []
     for _, record in through_kernel(request):
@@ -283,7 +285,9 @@ def _compile(request: Request, key: str | None) -> Parts:
     if scheduled is None or scheduled.precompute is None:
         parts = whole(record)
     else:
-        for _, precompute in through_kernel(request, after("split"), scheduled.precompute):
+        for _, precompute in through_kernel(
+            request, after("split"), steps.on_this_machine(scheduled.precompute)
+        ):
             if isinstance(precompute, Compiled):
                 compiled.append(precompute)
         constants = scheduled.precompute.normal.segment.operands
@@ -338,7 +342,9 @@ def _partition(cut: Cut) -> Closed:
 def _evaluate(closed: Closed) -> Closed:
     """Segments of constants alone are their values."""
     known = {
-        var.name: evaluated(function, lambda segment: compile_segment(segment, closed.target, closed.context))
+        var.name: evaluated(
+            function, lambda segment: compile_segment(segment, closed.target.evaluating, closed.context)
+        )
         for var, function in closed.module.functions.items()
     }
     return closed.with_functions(known)

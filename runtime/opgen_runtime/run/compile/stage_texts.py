@@ -18,7 +18,7 @@ def texts(
     """(stage, text) of a program on its way to machine code: the module after each pass, each kernel, the plan of them.
 
     Where there are several kernels, their stages have the kernel's name in front.  A segment that calls hand-written
-    functions ends with the choice of the strategy: they run in Python.  Programs for other machines have no plan.
+    functions ends with the choice of the strategy: they run in Python.
     """
     context = (context or PassContext.current()).for_target(target)
     partitioned = IRModule.from_expr(function)
@@ -30,12 +30,11 @@ def texts(
         prefix = f"kernel {number}: " if len(segments) > 1 else ""
         for name, text in kernel_texts(segment, target, context):
             yield prefix + name, text
-    if context.target.is_host:
-        yield from program_texts(function, context)
+    yield from program_texts(function, context)
 
 
 def program_texts(program: IRModule | Function, context: PassContext) -> Iterator[tuple[str, str]]:
-    """(stage, text) of the stages of PROGRAM, which compile for this machine what is not in the caches."""
+    """(stage, text) of the stages of PROGRAM, which compile what is not in the caches."""
     asked = Asked(program, None, context.target, context)
     for stage, record in through_program(asked):
         yield from texts_of(stage, record)

@@ -7,6 +7,7 @@ building.py      build(): a module, a function or a schedule, by what it is; mod
 driver.py        a program compiled; interpreted.py: one without a plan
 loading.py       load(): one that was saved; program_cache.py: programs kept for other processes
 executable.py    Executable: a compiled program; nesting.py: arrays as its value nests them
+crossed.py       Crossed: one that is compiled for another machine
 graph.py         the executor of kind "graph"
 profiling.py     what kernels cost, and plans as text
 graph_runtime.py GraphRuntime: inputs are set, the program runs, outputs are asked for
@@ -26,6 +27,7 @@ __all__ = [
     "LEAST",
     "Arrays",
     "CompilingEvaluator",
+    "Crossed",
     "DebugExecutor",
     "Entry",
     "Executable",
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
     from .base import Executor
     from .building import build
     from .creating import create_executor
+    from .crossed import Crossed
     from .debug import DebugExecutor
     from .donating import donations_of
     from .driver import CompilingEvaluator, build_program
@@ -102,6 +105,7 @@ else:
         "debug": ("DebugExecutor",),
         "donating": ("donations_of",),
         "driver": ("CompilingEvaluator", "build_program"),
+        "crossed": ("Crossed",),
         "executable": ("Executable",),
         "graph": ("GraphExecutor",),
         "graph_runtime": ("GraphRuntime",),

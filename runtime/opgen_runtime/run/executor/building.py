@@ -38,7 +38,8 @@ def build(program: Any, *args: Any, **options: Any) -> Any:
     """A module or a function of the graph IR compiled, or a schedule of tensor expressions as a function of arrays.
 
     `build(module_or_function, params=None, target=None, opt_level=2)` gives an Executable for the module's main.
-    `params`: values of parameters, which become constants.  `donate`: parameters by name; the first result of the type
+    `params`: values of parameters, which become constants.  `target`: of another machine the Executable is one that
+    can be saved and exported for it, and does not run here.  `donate`: parameters by name; the first result of the type
     of each takes the memory of the array that is given for it.  Without `opt_level` that of the current PassContext
     holds.
 
@@ -72,7 +73,8 @@ def _build_module(
             )
         donations = donations_of(main, [names.index(name) for name in donate])
         return build_program(module, None, chosen, opt_level, context=context, donations=donations)
-    key = None if context is not None else key_of_module(module, chosen, opt_level)
+    is_kept = context is None and (chosen is None or chosen.is_host)
+    key = key_of_module(module, chosen, opt_level) if is_kept else None
     if key is None:
         return build_program(module, None, chosen, opt_level, context=context)
     with importing:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from ...base import Target
+from ...base.errors import ExecutorError
 from ...base.garbage import rare_collections
 from ...ir import Constant, Expr, Function, IRModule, Var, post_order
 from ...ir.visitor import rewrite_leaves
@@ -16,6 +17,7 @@ from ..compile.kernel.constant_cache import Digests, cached_constants
 from ..compile.pipeline import compile_program
 from ..compile.program.plan import Donation
 from ..compile.program.program_records import Asked, Linked, Sections, Values
+from .crossed import Crossed
 from .executable import Chain, Executable, Native, Part
 from .interpreted import Interpreted
 
@@ -33,13 +35,17 @@ def build_program(
     """Optimise a module's main, or a function, partition it and compile its segments: what PROGRAM makes of it.
 
     `params`: values of parameters, by name or variable, which become constants of the program; `run` takes the others.
-    `target`: this machine by default.  `opt_level`: that of the current PassContext by default, which is 2; `context`
-    says more.  `donations`: results that take the memory of parameters of their types, by positions.
+    `target`: this machine by default; of another one the program is `Crossed`.  `opt_level`: that of the current
+    PassContext by default, which is 2; `context` says more.  `donations`: results that take the memory of parameters of
+    their types, by positions.
     Types must be known, dims need not be: a segment on the dims of what depends on data is compiled when it runs first,
     but where there are donations.  Raises what the passes and the compilation raise;
-    ExecutorError for a value of no parameter, or one that does not fit, and for a variable that nothing binds.
+    ExecutorError for a value of no parameter, or one that does not fit, for a variable that nothing binds, and for
+    another machine of a program without a plan; StrategyError for a machine whose objects are not written.
     """
-    found = compile_program(asked(module, params, target, opt_level, context, donations))
+    program = asked(module, params, target, opt_level, context, donations)
+    program.target.check_objects()
+    found = compile_program(program)
     if isinstance(found, Linked):
         return _executable(found)
     return _chain(found)
@@ -64,10 +70,16 @@ def asked(
 
 def _executable(linked: Linked) -> Native | Interpreted:
     prepared = linked.planned.prepared
+    target = prepared.closed.target
     if linked.whole is None:
+        if target.elsewhere:
+            raise ExecutorError(
+                f"the program cannot be compiled for {target.elsewhere}, where Python would have to run it: "
+                f"{linked.planned.why_not}"
+            )
         return Interpreted(prepared, str(linked.planned.why_not))
-    target = str(prepared.closed.target)
-    return Native(prepared.inputs, prepared.kernels, linked.whole, linked.result, target, prepared.names)
+    kind = Crossed if target.elsewhere else Native
+    return kind(prepared.inputs, prepared.kernels, linked.whole, linked.result, str(target), prepared.names)
 
 
 def _chain(sections: Sections) -> Chain:

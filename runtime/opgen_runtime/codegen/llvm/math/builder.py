@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from ..text import FunctionText, ModuleText
+from ..text import FunctionText
 from ..text.types import float_literal, suffix, vector_type
 from .coefficients import CONSTANTS, POLYNOMIALS
 
@@ -302,7 +302,8 @@ class Builder:
     def replace_rare(self, rare: Vec, symbol: str, operands: Sequence[Vec], usual: Vec) -> Vec:
         """`usual`, but in the lanes where `rare` holds the result of the helper `void symbol(in..., out, count)`.
 
-        The helper takes arrays, so that one helper serves every lane count, and is called only if a lane asks.
+        The helper takes arrays, so that one helper serves every lane count, and is called only if a lane asks.  It is a
+        module of the runtime (`codegen/objects/helpers.py`), which code for any machine imports.
         """
         f, kind = self.f, usual.type
         before, asked, joined = f.block, f.label("rare"), f.label("join")
@@ -317,11 +318,6 @@ class Builder:
         f.branch(joined)
         f.start(joined)
         return self.emit(usual.element, f"phi {kind} [ {usual.text}, %{before} ], [ {mixed.text}, %{asked} ]")
-
-    def add_helper(self, symbol: str, helper: Callable[[], ModuleText]) -> None:
-        """Make a helper of `replace_rare` known: code for this machine imports it from the runtime."""
-        if not self.target.is_host:
-            self.f.module.include(helper())
 
     def _any(self, flags: Vec) -> str:
         """An i1: whether any lane of an i1 vector is set."""

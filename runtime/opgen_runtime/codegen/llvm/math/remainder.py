@@ -24,7 +24,6 @@ def fmod(b: Builder, x: Vec, y: Vec) -> Vec:
     simple = (q < 2.0 ** (b.mantissa - 1)) & (d > smallest) & (a < math.inf) if b.has_fma else a < d
     simple = simple | (a < d)
     symbol = f"opgen_fmod_long_{'f32' if b.element == 'float' else 'f64'}"
-    b.add_helper(symbol, lambda: long_division(b.element, b.target))
     return b.copysign(b.replace_rare(~simple, symbol, (a, d), usual), x)
 
 

@@ -105,7 +105,6 @@ def huge_helper(name: str, element: str, target: Target) -> ModuleText:
 
 def _with_huge(b: Builder, name: str, x: Vec, usual: Vec) -> Vec:
     symbol = f"opgen_{name}_huge_{'f32' if b.element == 'float' else 'f64'}"
-    b.add_helper(symbol, lambda: huge_helper(name, b.element, b.target))
     return b.replace_rare(b.abs(x) > _LIMIT[b.element], symbol, (x,), usual)
 
 

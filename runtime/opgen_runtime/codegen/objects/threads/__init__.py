@@ -13,9 +13,9 @@ from .pool_text import SYMBOLS, pool_text
 __all__ = ["module_of", "num_threads", "set_num_threads", "symbols"]
 
 
-def module_of(symbol: str) -> tuple[str, str] | None:
+def module_of(symbol: str, target: Target) -> tuple[str, str] | None:
     """Name and text of the module that has a symbol, if it is the pool's."""
-    return ("thread pool", pool_text(Target.host().triple)) if symbol in SYMBOLS else None
+    return ("thread pool", pool_text(target.triple)) if symbol in SYMBOLS else None
 
 
 def symbols(cache: ObjectCache | None = None) -> Mapping[str, int]:

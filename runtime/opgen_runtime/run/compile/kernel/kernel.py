@@ -6,7 +6,7 @@ import ctypes
 import math
 from abc import ABC, abstractmethod
 from array import array as packed
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,9 +14,10 @@ import numpy as np
 
 from ....base.errors import CallError, ExecutorError
 from ....base.forks import importing
+from ....base.lazy import lazy
 from ....base.lru_cache import Footprint
 from ....base.vocabulary import dataclass
-from ....codegen import Loaded, load
+from ....codegen import Elsewhere, Loaded, load
 from ..native.buffers import POOL
 from ..native.entry import Entry, make_entry
 from ..native.pointers import address_of
@@ -153,7 +154,7 @@ class Image:
     the inputs.  `lengths` of data-dependent dims follow the outputs: (output, axis, position of the length).  `dims`:
     the values of the symbolic dims that the code was compiled for all of.
     `operations`: on floats, None where they are not known.  `versions`: the conditions on the dims of which the first
-    that holds decides what runs.
+    that holds decides what runs.  `elsewhere`: the target, where it is a machine that this one is not.
     """
 
     name: str
@@ -166,6 +167,17 @@ class Image:
     operations: int | None = None
     dims: tuple[int, ...] = ()
     versions: tuple[str, ...] = ()
+    elsewhere: str = ""
+
+
+def in_memory(image: Image) -> Loaded | Elsewhere:
+    """The code of an image in this process, unless it is another machine's.
+
+    Raises CodegenError where it cannot be linked.
+    """
+    if image.elsewhere:
+        return Elsewhere(image.name, image.elsewhere, len(image.code))
+    return load(image.code, image.name, image.imports)
 
 
 SIGNATURE: Final = ctypes.CFUNCTYPE(
@@ -176,14 +188,12 @@ SIGNATURE: Final = ctypes.CFUNCTYPE(
 class NativeKernel(Kernel):
     """Machine code, called through ctypes, which releases the interpreter lock meanwhile."""
 
-    def __init__(self, image: Image, loaded: Loaded | None = None) -> None:
+    def __init__(self, image: Image, loaded: Loaded | Elsewhere | None = None) -> None:
         """`loaded`: the code, if it is in memory already.  Raises CodegenError where it cannot be linked."""
         super().__init__(image.name, image.inputs, image.outputs)
         constants, lengths = image.constants, image.lengths
-        loaded = loaded or load(image.code, image.name, image.imports)
         self.image = image
-        self._loaded = loaded  # keeps the code in memory
-        self._function = SIGNATURE(loaded.address)
+        self._loaded = loaded or in_memory(image)  # keeps the code in memory
         self._constants = tuple(constants)
         self.constant_addresses = [address_of(constant) for constant in constants]
         self._lengths = tuple(lengths)
@@ -206,13 +216,17 @@ class NativeKernel(Kernel):
         image = replace(self.image, inputs=tuple(inputs), outputs=tuple(outputs), dims=dims)
         return NativeKernel(image, self._loaded)
 
+    @lazy
+    def _function(self) -> Callable[..., int]:
+        return SIGNATURE(self._loaded.address)
+
     @property
     def code_address(self) -> int:
         return self._loaded.address
 
     def footprint(self) -> Footprint:
         yield from super().footprint()
-        yield self._loaded.address, self._loaded.nbytes
+        yield id(self._loaded), self._loaded.nbytes
         yield from footprint_of(self._constants)
 
     @property

@@ -40,6 +40,8 @@ def front_key(
     """
     known = digest or ir.structural_digest(function)
     parts = [known, _environment(), target.kernel_key, str(sorted(constant))]
+    if not target.is_host:
+        parts.append(f"constants by {target.evaluating.kernel_key}")
     parts.append(str([dim.hint for dim in dims_in(function)]))
     for stage, hook in sorted(hooks.items()):
         found = digest_of(hook)

@@ -174,6 +174,13 @@ def split(scheduled: Scheduled) -> Scheduled:
     return Scheduled(main, parts.main, precompute, tuple(same))
 
 
+def on_this_machine(precompute: Scheduled) -> Scheduled:
+    """What precomputes constants, as the schedule of the target wants them, with a target whose code runs here."""
+    normal = precompute.normal
+    target = normal.segment.target.evaluating
+    return replace(precompute, normal=replace(normal, segment=replace(normal.segment, target=target)))
+
+
 def _precomputes_the_same(version: Scheduled, main: Segment, precompute: Scheduled) -> bool:
     """Whether a version takes what is precomputed for the whole segment, and the same operands beside it."""
     if version.precompute is None or version.normal.segment.operands != main.operands:
@@ -270,7 +277,7 @@ def load(compiled: Compiled) -> NativeKernel | SymbolicNativeKernel:
         dims = tuple([segment.dims[var] for var in segment.variables])
         return NativeKernel(Image(compiled.symbol, inputs, outputs, code, imports, dims=dims))
     facts = {**_facts(segment), "versions": compiled.versions}
-    return _kernel(segment.function, code, compiled.symbol, imports, facts)
+    return _kernel(segment.function, code, compiled.symbol, imports, facts, segment.target)
 
 
 # ------------------------------------------------------------------ the object cache
@@ -294,17 +301,17 @@ def keep(compiled: Sequence[Compiled], key: str) -> None:
         default_cache().put(_part_key(key, part), code, facts)
 
 
-def kept(function: ir.Function, key: str) -> Parts | None:
+def kept(function: ir.Function, key: str, target: Target) -> Parts | None:
     """The kernels in the cache on disk; an entry of a form that this version does not write counts as absent."""
-    main = _kept_part(function, key, 0)
+    main = _kept_part(function, key, 0, target)
     if main is None or main[2] == 1:
         return None if main is None else Parts(main[0], main[1])
-    precompute = _kept_part(function, key, 1)
+    precompute = _kept_part(function, key, 1, target.evaluating)
     return None if precompute is None else Parts(main[0], main[1], precompute[0], precompute[1])
 
 
 def _kept_part(
-    function: ir.Function, key: str, part: int
+    function: ir.Function, key: str, part: int, target: Target
 ) -> tuple[NativeKernel | SymbolicNativeKernel, tuple[int, ...], int] | None:
     """A part of a segment, the operands that it takes, and how many parts there are from it on."""
     entry = default_cache().get(_part_key(key, part))
@@ -321,7 +328,7 @@ def _kept_part(
         ]
     ):
         return None
-    kernel = _kernel(function, entry.object_code, symbol, imports, facts)
+    kernel = _kernel(function, entry.object_code, symbol, imports, facts, target)
     return kernel, tuple(operands), parts
 
 
@@ -344,7 +351,12 @@ def _part_key(key: str, part: int) -> str:
 
 
 def _kernel(
-    function: ir.Function, code: bytes, symbol: str, imports: Sequence[str], facts: Mapping[str, Any]
+    function: ir.Function,
+    code: bytes,
+    symbol: str,
+    imports: Sequence[str],
+    facts: Mapping[str, Any],
+    target: Target,
 ) -> NativeKernel | SymbolicNativeKernel:
     interface = _interface(function)
     inputs = [interface.inputs[k] for k in facts["operands"]]
@@ -366,6 +378,7 @@ def _kernel(
         lengths,
         facts["operations"],
         versions=tuple(facts["versions"]),
+        elsewhere=target.elsewhere,
     )
     known = dims_in(function)
     if any(isinstance(dim, Expr) for slot in (*inputs, *outputs) for dim in slot.dims):

@@ -28,11 +28,11 @@ from ....base.errors import CodegenError, ExecutorError
 from ....base.lazy import lazy
 from ....base.lru_cache import Footprint
 from ....base.vocabulary import INDEX, dataclass
-from ....codegen import Loaded, load
+from ....codegen import Elsewhere, Loaded
 from ..native.entry import Entry
 from ..specialisations import Specialisations
 from .footprint import footprint_of, footprint_of_call
-from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
+from .kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot, in_memory
 from .shape_preconditions import ShapePrecondition
 
 Values = Mapping[Var, int]
@@ -223,23 +223,23 @@ class SymbolicNativeKernel(SymbolicKernel):
         dims: Sequence[Var],
         broadcast_guards: Sequence[tuple[Expr, Expr]] = (),
         shape_preconditions: Sequence[ShapePrecondition] = (),
-        loaded: Loaded | None = None,
+        loaded: Loaded | Elsewhere | None = None,
     ) -> None:
         """`loaded`: the code, if it is in memory already; the rest as of `SymbolicKernel`."""
         super().__init__(image.name, inputs, outputs, dims, broadcast_guards, shape_preconditions)
         self.image = image
-        self._loaded: Loaded = loaded or load(image.code, image.name, image.imports)
+        self._loaded = loaded or in_memory(image)
 
     def _at_dims(self, dims: tuple[int, ...], inputs: tuple[Slot, ...], outputs: tuple[Slot, ...]) -> Kernel:
         return self._native(replace(self.image, inputs=inputs, outputs=outputs, dims=dims), self._loaded)
 
-    def _native(self, image: Image, loaded: Loaded) -> Kernel:
+    def _native(self, image: Image, loaded: Loaded | Elsewhere) -> Kernel:
         """The code for values of the dims."""
         return NativeKernel(image, loaded)
 
     def footprint(self) -> Footprint:
         yield from super().footprint()
-        yield self._loaded.address, self._loaded.nbytes
+        yield id(self._loaded), self._loaded.nbytes
         yield from footprint_of(self.image.constants)
 
     @property

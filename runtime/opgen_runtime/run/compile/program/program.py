@@ -18,7 +18,7 @@ from ....base.errors import ExecutorError
 from ....base.forks import importing
 from ....base.lazy import lazy
 from ....base.lru_cache import Footprint
-from ....codegen import Loaded, compiled, imports_of, load
+from ....codegen import Elsewhere, Loaded, compiled, imports_of, load
 from ..kernel.footprint import footprint_of
 from ..kernel.kernel import Image, Kernel, NativeKernel, Slot
 from ..kernel.shape_preconditions import ShapePrecondition
@@ -40,17 +40,23 @@ class Linked:
 
     def __init__(self, plan: Plan, kernels: Sequence[Kernel], image: Image) -> None:
         """`image`: of the driver, see `driver_image`.  Raises CodegenError where it cannot be linked."""
-        addresses = dict(kernel_symbols(plan, kernels))
-        constants = list(constant_symbols(plan, kernels))
-        addresses.update([(name, address_of(array)) for name, array in constants])
         self.arena = _Arena()
         self.events: dict[int, np.ndarray] = {}  # by thread, while it is measured
-        addresses[ARENA] = self.arena.address
-        self.loaded = load(image.code, SYMBOL, image.imports, addresses)
+        self.loaded = self._in_memory(plan, kernels, image)
         self.plan = plan
         self.kernels = tuple(kernels)
         self.limits = sorted({each.limit for each in plan.code if isinstance(each, Loop) and each.limit >= 0})
         self.externs = _externs(kernels)
+
+    def _in_memory(self, plan: Plan, kernels: Sequence[Kernel], image: Image) -> Loaded | Elsewhere:
+        """The driver's code with what it imports, unless it is another machine's."""
+        if image.elsewhere:
+            return Elsewhere(image.name, image.elsewhere, len(image.code))
+        addresses = dict(kernel_symbols(plan, kernels))
+        constants = list(constant_symbols(plan, kernels))
+        addresses.update([(name, address_of(array)) for name, array in constants])
+        addresses[ARENA] = self.arena.address
+        return load(image.code, SYMBOL, image.imports, addresses)
 
     def footprint(self) -> Footprint:
         """The memory of what the driver calls and keeps; that of its arena for the hints of symbolic dims."""
@@ -228,7 +234,7 @@ class SymbolicProgram(SymbolicNativeKernel):
     def has_effects(self) -> bool:
         return bool(self.linked.plan.donations)
 
-    def _native(self, image: Image, loaded: Loaded) -> Kernel:
+    def _native(self, image: Image, loaded: Loaded | Elsewhere) -> Kernel:
         return ProgramKernel(image, self.linked)
 
 
@@ -275,12 +281,12 @@ def _free() -> Callable[[ctypes.c_void_p], None]:
 
 def driver_image(plan: Plan, kernels: Sequence[Kernel], inputs: Sequence[str], target: Target) -> Image:
     """The driver compiled, or found in the cache of objects."""
-    code = compiled("driver", driver_text(plan, kernels, target))
-    return image_of(plan, code, inputs)
+    code = compiled("driver", driver_text(plan, kernels, target), target)
+    return image_of(plan, code, inputs, target.elsewhere)
 
 
-def image_of(plan: Plan, code: bytes, inputs: Sequence[str]) -> Image:
-    """What must be known to call a driver's code."""
+def image_of(plan: Plan, code: bytes, inputs: Sequence[str], elsewhere: str = "") -> Image:
+    """What must be known to call a driver's code; `elsewhere`: as in an Image."""
     slots: list[Slot] = [
         symbolic_slot(name, plan.held[slot].shape, plan.held[slot].dtype) for slot, name in enumerate(inputs)
     ]
@@ -292,4 +298,4 @@ def image_of(plan: Plan, code: bytes, inputs: Sequence[str]) -> Image:
         slots, outputs = ([Slot(s.name, s.shape, s.dtype) for s in part] for part in (slots, outputs))
     positions = {slot: k for k, slot in enumerate(dict.fromkeys(slot for _, _, slot in plan.lengths))}
     lengths = tuple([(output, axis, positions[slot]) for output, axis, slot in plan.lengths])
-    return Image(NAME, tuple(slots), tuple(outputs), code, imports_of(code), (), lengths)
+    return Image(NAME, tuple(slots), tuple(outputs), code, imports_of(code), (), lengths, elsewhere=elsewhere)

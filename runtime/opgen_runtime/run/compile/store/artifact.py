@@ -288,17 +288,26 @@ class _Blobs:
 
 
 def _runtime_objects(contents: Contents) -> Iterator[tuple[str, bytes]]:
-    """Key and object code of the runtime's own modules that the program and its calls need."""
+    """Key and object code of the runtime's own modules that the program and its calls need.
+
+    What calls from Python need of this Python is not there for another machine.
+    """
+    compiled_for = Target.of_code(contents.target)
+    target = Target.host() if compiled_for.is_host else compiled_for
     names = [
         name
         for kernel in contents.kernels
         if isinstance(kernel, NativeKernel | SymbolicNativeKernel)
         for name in kernel.image.imports
     ]
-    for name, text in modules_of(names).items():
-        yield key_of(text), compiled(name, text)
-    entries = entry_text()
-    yield key_of(entries, ENTRY_LEVEL), compiled(ENTRY_MODULE, entries, level=ENTRY_LEVEL)
+    for name, text in modules_of(names, target).items():
+        yield key_of(text, target), compiled(name, text, target)
+    if compiled_for.is_host:
+        entries = entry_text()
+        yield (
+            key_of(entries, target, ENTRY_LEVEL),
+            compiled(ENTRY_MODULE, entries, target, level=ENTRY_LEVEL),
+        )
 
 
 def _kernel(kernel: Kernel, blobs: _Blobs, sizes: SizesOut) -> dict[str, object]:

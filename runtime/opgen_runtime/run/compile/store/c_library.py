@@ -43,7 +43,7 @@ def write(
         if kernel.why_of_python is not None:
             raise ExecutorError(f"{kernel.why_of_python}, which needs Python")
     plan = plan or _plan_of(kernels[0])
-    driver = compiled("driver", driver_text(plan, kernels, target))
+    driver = compiled("driver", driver_text(plan, kernels, target), target)
     names = {SYMBOL: f"{name}_driver", ARENA: f"{name}_arena"}
     objects: dict[str, bytes] = {}
     needed = [_THREADS]
@@ -58,13 +58,12 @@ def write(
         arrays[names[symbol]] = np.ascontiguousarray(array).tobytes()
     objects[f"{name}_driver"] = renamed(driver, names)
     inputs, outputs, lengths = _slots(plan)
-    objects[name] = compiled(
-        "entry", _entry(name, len(inputs) + len(outputs) + lengths, len(plan.dims), target)
-    )
+    entry = _entry(name, len(inputs) + len(outputs) + lengths, len(plan.dims), target)
+    objects[name] = compiled("entry", entry, target)
     if arrays:
         objects[f"{name}_constants"] = data_object(driver, arrays)
-    for module, text in modules_of(needed).items():
-        objects[f"opgen_{module.removeprefix('opgen_').replace(' ', '_')}"] = compiled(module, text)
+    for module, text in modules_of(needed, target).items():
+        objects[f"opgen_{module.removeprefix('opgen_').replace(' ', '_')}"] = compiled(module, text, target)
     folder.mkdir(parents=True, exist_ok=True)
     header = folder / f"{name}.h"
     header.write_text(_header(name, plan))
