@@ -20,6 +20,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from ..base.errors import OpgenError, ParseError
+from ..base.tokens import Token, Tokens, parse_error
 from ..base.vocabulary import DTYPES, DType
 from ..operator import Attrs, Op, Type
 from ..operator import TypeVar as TypeParameter
@@ -28,7 +29,6 @@ from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Span, Tupl
 from .forward import declared, version_of
 from .module import IRModule
 from .text import SECTION, SUFFIXES, constant_from_json
-from .tokens import Token, Tokens, parse_error
 from .type_parser import TypeParser
 
 _DEEPEST: Final = 100

@@ -31,8 +31,8 @@ from ..base.arith import (
 from ..base.arith.expr import Const, Dim
 from ..base.arith.expr import Expr as DimExpr
 from ..base.errors import OpgenError
+from ..base.tokens import Tokens
 from ..operator import FuncType, TensorType, TupleType, Type, TypeVar
-from .tokens import Tokens
 
 _FUNCTIONS: dict[str, Callable[..., DimExpr]] = {
     "min": minimum, "max": maximum, "truncdiv": truncdiv, "truncmod": truncmod, "select": select,

@@ -17,7 +17,8 @@ from opgen_runtime.base.arith import Expr, Var, cast, const, dim, gt, ne, select
 from opgen_runtime.base.arith import eq as equal
 from opgen_runtime.base.vocabulary import BOOL, INDEX, DType
 from opgen_runtime.lower import tir
-from opgen_runtime.lower.tir.nodes.stmt import Stmt, stmt_text
+from opgen_runtime.lower.tir.nodes.stmt import Stmt
+from opgen_runtime.lower.tir.nodes.text import stmt_text
 from opgen_runtime.lower.tir.phases.compaction import compaction
 
 I32, I64 = DType("int32"), DType("int64")
@@ -74,8 +75,8 @@ def test_the_count_stays_in_a_register() -> None:
         "allocate c: int64[1] local\n"
         "c[0] = int64(0)\n"
         "for step in range(9):\n"
-        "    row = cast(c[0], index)\n"
-        "    out[row] = x[step]\n"
+        "    row = cast(c[0], index):\n"
+        "        out[row] = x[step]\n"
         "    c[0] = c[0] + (int64(1) if x[step] != int32(0) else int64(0))\n"
         "many[0] = c[0]\n"
     )
@@ -89,8 +90,8 @@ def test_the_last_of_equal_places_stays() -> None:
         "c[0] = int64(0)\n"
         "c[0] = int64(1)\n"
         "for step in range(8):\n"
-        "    row = cast(c[0], index)\n"
-        "    out[row - 1] = x[step]\n"
+        "    row = cast(c[0], index):\n"
+        "        out[row - 1] = x[step]\n"
         "    c[0] = c[0] + (int64(1) if x[step + 1] != x[step] else int64(0))\n"
         "out[cast(c[0], index) - 1] = x[8]\n"
         "many[0] = c[0]\n"
@@ -109,8 +110,8 @@ def test_vectors_are_packed() -> None:
         "    out[ramp(row, 1, 4)] = packed(x[ramp(part * 4, 1, 4)]; hits)\n"
         "    c[0] = c[0] + reduce_sum(splat(int64(1), 4) if hits else splat(int64(0), 4))\n"
         "for step in range(2):\n"
-        "    row = cast(c[0], index)\n"
-        "    out[row] = x[step + 16]\n"
+        "    row = cast(c[0], index):\n"
+        "        out[row] = x[step + 16]\n"
         "    c[0] = c[0] + (int64(1) if x[step + 16] != int32(0) else int64(0))\n"
         "many[0] = c[0]\n"
     )
@@ -118,9 +119,9 @@ def test_vectors_are_packed() -> None:
 
 def test_what_callers_see_behind_the_last_is_filled() -> None:
     assert text(picking(9, seen=())).endswith(
-        "first = cast(c[0], index)\n"
-        "for place in range(9 - cast(c[0], index)):\n"
-        "    out[first + place] = int32(7)\n"
+        "first = cast(c[0], index):\n"
+        "    for place in range(9 - cast(c[0], index)):\n"
+        "        out[first + place] = int32(7)\n"
         "many[0] = c[0]\n"
     )
 

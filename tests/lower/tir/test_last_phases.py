@@ -198,6 +198,7 @@ def test_parts_of_squares_are_read_under_masks() -> None:
     func = crossed(n, s, dims=(n, s))
     made = transpose_loads(func)
     assert body(made) == (
+        "    dims n, s\n"
         "    for j in range(128):\n"
         "        out[j] = int32(-1)\n"
         "    i_count = n\n"
@@ -397,6 +398,7 @@ def test_parallel_work() -> None:
     inner = loop(J, n, Store(out, (J,), load(x, J)))
     made = parallel_work(PrimFunc("kernel", (x,), (out,), loop(STEP, 8, inner, ForKind.PARALLEL), (n,)))
     assert body(made) == (
+        "    dims n\n"
         "    parallel for i in range(8) of n * 2 operations:\n"
         "        for j in range(n):\n"
         "            out[j] = x[j]\n"
@@ -428,7 +430,7 @@ def test_group_repetitions() -> None:
     made = group_repetitions(func)
     rows = [(2 + k % 2, 1 + k // 2 * 5 + k % 2 * 2, f"x{k}") for k in range(16)]
     assert body(made) == (
-        "    kind 0(number0, number1, operand2):\n"
+        "    kind 0(number0, number1, operand2: float32[2]):\n"
         "        for j in range(number0):\n"
         "            out[j + number1] = operand2[j]\n"
         + "".join(f"    do 0({size}, {start}, {name})\n" for size, start, name in rows)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from opgen_runtime.base.arith import Expr, Var, const, lt, ne
 from opgen_runtime.base.vocabulary import INDEX, DType
 from opgen_runtime.lower import tir
-from opgen_runtime.lower.tir.nodes.stmt import Stmt, stmt_text
+from opgen_runtime.lower.tir.nodes.stmt import Stmt
+from opgen_runtime.lower.tir.nodes.text import stmt_text
 from opgen_runtime.lower.tir.phases.loop_fusion import loop_fusion
 
 I64 = DType("int64")

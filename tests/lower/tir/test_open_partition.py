@@ -9,7 +9,8 @@ from opgen_runtime.base.vocabulary import INDEX, DType
 from opgen_runtime.lower.schedule import ForKind, create_schedule
 from opgen_runtime.lower.tir import lower
 from opgen_runtime.lower.tir.nodes.nest import ZERO
-from opgen_runtime.lower.tir.nodes.stmt import Buffer, For, If, Load, PrimFunc, Store, stmt_text
+from opgen_runtime.lower.tir.nodes.stmt import Buffer, For, If, Load, PrimFunc, Store
+from opgen_runtime.lower.tir.nodes.text import stmt_text
 from opgen_runtime.lower.tir.phases import run_phases
 from opgen_runtime.lower.tir.phases.loop_partition import loop_partition
 

@@ -10,7 +10,8 @@ from opgen_runtime import ir, ops
 from opgen_runtime.base.arith import Expr, Var, const, dim, lt, select
 from opgen_runtime.base.vocabulary import DType
 from opgen_runtime.lower import tir
-from opgen_runtime.lower.tir.nodes.stmt import Stmt, stmt_text
+from opgen_runtime.lower.tir.nodes.stmt import Stmt
+from opgen_runtime.lower.tir.nodes.text import stmt_text
 from opgen_runtime.lower.tir.phases.partition_masks import partition_masks
 
 F32 = DType("float32")

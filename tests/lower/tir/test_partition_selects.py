@@ -16,7 +16,8 @@ from opgen_runtime.base.vocabulary import FLOAT32, INDEX
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.library.schedules import generic
 from opgen_runtime.lower.tir.analysis.canonical import simplified
-from opgen_runtime.lower.tir.nodes.stmt import For, ForKind, Load, Stmt, stmt_text
+from opgen_runtime.lower.tir.nodes.stmt import For, ForKind, Load, Stmt
+from opgen_runtime.lower.tir.nodes.text import stmt_text
 from opgen_runtime.lower.tir.nodes.visit import statements, trips
 from opgen_runtime.lower.tir.phases.partition_selects import partition_selects
 
@@ -187,18 +188,20 @@ def test_a_constant_limit_beside_an_open_one() -> None:
     schedule[y].vectorize(schedule[y].split(schedule[y].axes[0], 8)[1])
     found: list[tuple[str, str]] = []
     tir.run_phases(tir.lower(schedule, [x], [y], "f"), lambda name, func: found.append((name, str(func))))
-    assert dict(found)["partition_selects"].split("\n", 1)[1].split("    for i_o in range((n + 5)")[0] == (
-        "    piece = (n + 3) // 8\n"
-        "    piece = (n + 5) // 8\n"
-        "    piece = min(1, piece)\n"
-        "    for i_o in range(piece):\n"
-        "        vectorized for i_i in range(8):\n"
-        "            y[i_o * 8 + i_i] = x[i_o * 8 + i_i - 3] if i_o * 8 + i_i >= 3 else 0.0\n"
-        "    for i_o in range(piece - piece):\n"
-        "        vectorized for i_i in range(8):\n"
-        "            y[(i_o + piece) * 8 + i_i] = x[(i_o + piece) * 8 + i_i - 3]\n"
-        "    for i_o in range(piece - piece):\n"
-        "        vectorized for i_i in range(8):\n"
-        "            y[(i_o + piece) * 8 + i_i] = x[(i_o + piece) * 8 + i_i - 3] "
+    assert dict(found)["partition_selects"].split("\n", 1)[1].split("        for i_o in range((n + 5)")[
+        0
+    ] == (
+        "    piece = (n + 3) // 8:\n"
+        "        piece_1 = (n + 5) // 8\n"
+        "        piece_2 = min(1, piece):\n"
+        "            for i_o in range(piece_2):\n"
+        "                vectorized for i_i in range(8):\n"
+        "                    y[i_o * 8 + i_i] = x[i_o * 8 + i_i - 3] if i_o * 8 + i_i >= 3 else 0.0\n"
+        "            for i_o in range(piece - piece_2):\n"
+        "                vectorized for i_i in range(8):\n"
+        "                    y[(i_o + piece_2) * 8 + i_i] = x[(i_o + piece_2) * 8 + i_i - 3]\n"
+        "        for i_o in range(piece_1 - piece):\n"
+        "            vectorized for i_i in range(8):\n"
+        "                y[(i_o + piece) * 8 + i_i] = x[(i_o + piece) * 8 + i_i - 3] "
         "if ((i_o + piece) * 8 + i_i >= 3) & ((i_o + piece) * 8 + i_i < n + 3) else 0.0\n"
     )

@@ -12,7 +12,8 @@ from opgen_runtime import ir, ops
 from opgen_runtime.base.arith import Expr, Var, const, dim, lt
 from opgen_runtime.base.vocabulary import INDEX, DType
 from opgen_runtime.lower import tir
-from opgen_runtime.lower.tir.nodes.stmt import If, Stmt, stmt_text
+from opgen_runtime.lower.tir.nodes.stmt import If, Stmt
+from opgen_runtime.lower.tir.nodes.text import stmt_text
 from opgen_runtime.lower.tir.nodes.visit import statements
 from opgen_runtime.lower.tir.phases.partition_tiles import _counts, partition_tiles
 

@@ -189,16 +189,16 @@ kernel(x: int64[5, 40]) -> (out: int64[5]):
     for i0 in range(5):
         allocate sum1: int64[1] local
         sum1[0] = int64(0)
-        allocate sum2: int64[8] local
-        vectorized for lane in range(8):
-            sum2[lane] = int64(0)
-        for k in range(i0 * 8 // 8):
+        allocate sum2: int64[8] local:
             vectorized for lane in range(8):
-                sum2[lane] = sum2[lane] + x[i0, k * 8 + lane] * x[2, k * 8 + lane]
-        vectorized for lane in range(8):
-            if i0 * 8 // 8 * 8 + lane < i0 * 8:
-                sum2[lane] = sum2[lane] + x[i0, i0 * 8 // 8 * 8 + lane] * x[2, i0 * 8 // 8 * 8 + lane]
-        sum1[0] = reduce_sum(sum2[ramp(0, 1, 8)])
+                sum2[lane] = int64(0)
+            for k in range(i0 * 8 // 8):
+                vectorized for lane in range(8):
+                    sum2[lane] = sum2[lane] + x[i0, k * 8 + lane] * x[2, k * 8 + lane]
+            vectorized for lane in range(8):
+                if i0 * 8 // 8 * 8 + lane < i0 * 8:
+                    sum2[lane] = sum2[lane] + x[i0, i0 * 8 // 8 * 8 + lane] * x[2, i0 * 8 // 8 * 8 + lane]
+            sum1[0] = reduce_sum(sum2[ramp(0, 1, 8)])
         out[i0] = sum1[0] + int64(1)
 """
     )

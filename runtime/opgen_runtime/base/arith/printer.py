@@ -135,8 +135,9 @@ def _node(node: Expr, texts: dict[int, Text]) -> Text:
     if isinstance(node, Call):
         return f"{node.name}({', '.join(texts[id(a)][0] for a in node.args)})", _ATOM
     if isinstance(node, Table):
-        shown = ", ".join(str(v) for v in node.values[:8]) + (", ..." if len(node.values) > 8 else "")
-        return f"[{shown}][{texts[id(node.index)][0]}]", _ATOM
+        shown = ", ".join(_number(value) for value in node.values)
+        dtype = "" if node.dtype is INDEX or node.dtype in ("bool", "float32") else node.dtype
+        return f"{dtype}[{shown}][{texts[id(node.index)][0]}]", _ATOM
     printer = _PRINTERS.get(type(node))
     if printer is not None:
         return printer(node, lambda e: texts[id(e)][0] if id(e) in texts else to_text(e)), _ATOM
@@ -159,18 +160,13 @@ def _is_bool(e: Expr, value: bool) -> bool:
 
 
 def _const(node: Const) -> Text:
-    value = node.value
-    if isinstance(value, float):
-        text = (
-            "nan"
-            if value != value
-            else ("inf" if value > 0 else "-inf")
-            if math.isinf(value)
-            else repr(value)
-        )
-        if node.dtype == "float32":
-            return text, _UNARY if text.startswith("-") else _ATOM
-        return f"{node.dtype}({text})", _ATOM
-    if isinstance(value, bool) or node.dtype is INDEX:
-        return str(value), _UNARY if not isinstance(value, bool) and value < 0 else _ATOM
-    return f"{node.dtype}({value})", _ATOM
+    text = _number(node.value)
+    if isinstance(node.value, bool) or node.dtype is INDEX or node.dtype == "float32":
+        return text, _UNARY if text.startswith("-") else _ATOM
+    return f"{node.dtype}({text})", _ATOM
+
+
+def _number(value: bool | int | float) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if value != value else "inf" if value > 0 else "-inf"
+    return str(value)

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Final
 
 from .expr import AnyDim, Const, Expr, Var
-from .visit import bound_vars, post_order
+from .visit import bound_vars, identical, post_order
 
 _FIELDS: Final[dict[type[Expr], tuple[str, ...]]] = {}
 
@@ -114,6 +114,19 @@ def structural_hash(e: Expr) -> int:
         else:
             hashes[id(node)] = hash((label(node), *(hashes[id(c)] for c in node.children())))
     return hashes[id(e)]
+
+
+def shared_parts(e: Expr) -> Expr:
+    """`e` with one node for parts that are structurally equal, vars by identity; for what binds no vars."""
+    nodes: dict[tuple[object, ...], Expr] = {}
+    done: dict[int, Expr] = {}
+    for node in post_order(e):
+        old = node.children()
+        fresh = [done[id(child)] for child in old]
+        made = node if identical(fresh, old) else node.rebuild(fresh)
+        key = (id(node),) if isinstance(node, Var | AnyDim) else (label(made), *map(id, fresh))
+        done[id(node)] = nodes.setdefault(key, made)
+    return done[id(e)]
 
 
 class ValueNumbers:

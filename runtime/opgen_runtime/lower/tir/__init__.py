@@ -46,12 +46,12 @@ from .nodes.stmt import (
     Stmt,
     Store,
     TransposedLoad,
-    stmt_text,
-    to_text,
 )
+from .nodes.text import stmt_text, to_text
 from .nodes.visit import block
 from .nodes.written import load, local, loop, store
 from .phases import FINAL, PHASES, Phase, PhaseRow, hooked, run_phases
+from .reading.parser import parse
 
 __all__ = [
     "FINAL",
@@ -96,6 +96,7 @@ __all__ = [
     "local",
     "loop",
     "lower",
+    "parse",
     "run_phases",
     "stmt_text",
     "store",

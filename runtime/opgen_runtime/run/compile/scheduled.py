@@ -1,7 +1,9 @@
-"""A schedule of tensor expressions as loop IR, `lower`, and as a function of arrays, `build_schedule`."""
+"""A schedule of tensor expressions as loop IR, `lower`; a schedule, `build_schedule`, or loop IR, `build_loops`, as a
+function of arrays."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,9 +11,9 @@ import numpy as np
 
 from ...base import Target
 from ...base.arith import Var
-from ...base.errors import ExecutorError, ScheduleError
+from ...base.errors import ExecutorError, LoweringError, ScheduleError
 from ...base.garbage import rare_collections
-from ...compute.te import Extern, Placeholder, Tensor
+from ...compute.te import Extern, Placeholder, Tensor, placeholder
 from ...ir import admit
 from ...lower import tir
 from ...lower.schedule import Schedule
@@ -25,7 +27,7 @@ from .kernel.written import Program, Written
 from .pipeline import after, between, check_hooks, check_runs_here, through_kernel
 from .specialisations import Specialisations
 
-__all__ = ["Schedule", "Tensor", "TensorFunction", "build_schedule", "lower"]
+__all__ = ["Schedule", "Tensor", "TensorFunction", "build_loops", "build_schedule", "lower"]
 
 
 def lower(schedule: Schedule, args: Sequence[Tensor], name: str | None = None) -> tir.PrimFunc:
@@ -48,7 +50,38 @@ def build_schedule(
     Compiled for `target`, the host by default.  A program with extern tensors runs without machine code: its functions
     in Python, the other tensors by numpy.  Raises what `lower` and the compiler raise.
     """
-    return TensorFunction(schedule, args, Target.host() if target is None else Target.parse(target), name)
+    written = _written(schedule, args, Target.host() if target is None else Target.parse(target), name)
+    in_python = any(isinstance(stage.op, Extern) for stage in schedule.stages)
+    return TensorFunction(written, args, name, in_python)
+
+
+@rare_collections()
+def build_loops(
+    func: tir.PrimFunc, target: Target | str | None = None, name: str | None = None
+) -> TensorFunction:
+    """A function of arrays, one for each parameter of a kernel: its inputs, then its outputs.
+
+    Compiled for `target`, the host by default.  Raises LoweringError for what is no loop IR, and for a dim that no
+    shape has, and what the compiler raises.
+    """
+    chosen = Target.host() if target is None else Target.parse(target)
+    inputs, outputs = (
+        tuple([placeholder(b.name, b.shape, b.dtype) for b in part]) for part in (func.inputs, func.outputs)
+    )
+    program = Program(name or _symbol(func.name), chosen, inputs, outputs)
+    unbound = [dim.name for dim in func.dims if dim not in program.variables]
+    if unbound:
+        raise LoweringError(f"{func.name}: the dim {unbound[0]} stands in no shape of a parameter")
+    context = PassContext.current()
+    check_hooks(context)
+    written = Written(program, func, context.hooks, context.instruments)
+    return TensorFunction(written, (*inputs, *outputs), name)
+
+
+def _symbol(name: str) -> str:
+    """A name as one of a function in machine code."""
+    made = re.sub(r"[^A-Za-z0-9_]", "_", name)
+    return f"_{made}" if made[:1].isdigit() else made
 
 
 class TensorFunction:
@@ -58,20 +91,24 @@ class TensorFunction:
     that have them, and are compiled for all values.  Several results are a tuple.  Several threads may run it at once.
     """
 
-    def __init__(self, schedule: Schedule, args: Sequence[Tensor], target: Target, name: str | None) -> None:
-        """Raises as `build_schedule` does."""
+    def __init__(
+        self, written: Written, args: Sequence[Tensor], name: str | None, in_python: bool = False
+    ) -> None:
+        """`in_python`: hand-written functions are among it, so that it has no machine code.
+
+        Raises as `build_schedule` does.
+        """
         self.args = tuple(args)
-        self._written = _written(schedule, args, target, name)
-        program = self._written.program
+        self._written = written
+        program = written.program
         self.name, self.target, self.inputs, self.outputs = (
             name or program.name,
-            target,
+            program.target,
             program.inputs,
             program.outputs,
         )
         self._kernels: Specialisations[Kernel] = Specialisations()  # by the values of dims
         self._dims = program.variables
-        in_python = any(isinstance(stage.op, Extern) for stage in schedule.stages)
         self._compiled = None if in_python else _compile_written(self._written)
         self._loaded: NativeKernel | None = None  # its code serves all values of the dims
 

@@ -9,9 +9,10 @@ from ...base import Target
 from ...base.errors import ExecutorError, did_you_mean
 from ...base.forks import importing
 from ...ir import Function, IRModule, Var
+from ...lower.tir import PrimFunc
 from ...transform import InferType, PassContext
 from ..compile.program.program_steps import module_given
-from ..compile.scheduled import Schedule, Tensor, TensorFunction, build_schedule
+from ..compile.scheduled import Schedule, Tensor, TensorFunction, build_loops, build_schedule
 from .donating import donations_of
 from .driver import build_program
 from .executable import Executable
@@ -34,8 +35,14 @@ def build(
 ) -> TensorFunction: ...
 
 
+@overload
+def build(
+    program: PrimFunc, target: Target | str | None = None, name: str | None = None
+) -> TensorFunction: ...
+
+
 def build(program: Any, *args: Any, **options: Any) -> Any:
-    """A module or a function of the graph IR compiled, or a schedule of tensor expressions as a function of arrays.
+    """A module or a function of the graph IR compiled; a schedule, or a kernel of loop IR, as a function of arrays.
 
     `build(module_or_function, params=None, target=None, opt_level=2)` gives an Executable for the module's main.
     `params`: values of parameters, which become constants.  `target`: of another machine the Executable is one that
@@ -45,7 +52,11 @@ def build(program: Any, *args: Any, **options: Any) -> Any:
 
     `build(schedule, args, target=None, name=None)` gives a callable on arrays, one for each tensor of `args`, results
     among them; see `TensorFunction`.
+
+    `build(kernel, target=None, name=None)` gives one for each parameter of a kernel of loop IR.
     """
+    if isinstance(program, PrimFunc):
+        return build_loops(program, *args, **options)
     if isinstance(program, Schedule):
         return build_schedule(program, *args, **options)
     return _build_module(program, *args, **options)

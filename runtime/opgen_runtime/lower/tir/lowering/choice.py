@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from ....base.arith import Expr, Var, free_vars
 from ..nodes.relocate import Adopted
-from ..nodes.stmt import If, PrimFunc, to_text
+from ..nodes.stmt import If, PrimFunc
+from ..nodes.text import to_text
 
 
 def chosen(func: PrimFunc, cases: Sequence[tuple[Expr, Mapping[Var, Expr], PrimFunc]]) -> PrimFunc:

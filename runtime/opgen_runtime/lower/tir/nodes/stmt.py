@@ -1,13 +1,11 @@
-"""Loop IR: statements over buffers, the expressions that only loop IR has, and the text of both."""
+"""Loop IR: statements over buffers, and the expressions that only loop IR has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ....base import GENERIC, Machine, Vectors
-from ....base.arith import register_printer
-from ....base.arith import to_text as expr_text
 from ....base.arith.expr import Expr, Shape, Var
 from ....base.vocabulary import DType, dataclass
 from ...schedule.stages.kind import ForKind as ForKind
@@ -271,6 +269,8 @@ class PrimFunc:
     machine: Machine = GENERIC
 
     def __str__(self) -> str:
+        from .text import to_text  # which stands on this module
+
         return to_text(self)
 
     def has_masks(self, buffer: Buffer) -> bool:
@@ -280,118 +280,3 @@ class PrimFunc:
     def with_body(self, body: Stmt) -> PrimFunc:
         """The same with another statement; itself where that is its own."""
         return self if body is self.body else replace(self, body=body)
-
-
-# ------------------------------------------------------------------ text, for people and for dumps after each phase
-
-Text = Callable[[Expr], str]
-
-
-def _load(node: Load, text: Text) -> str:
-    mask = "" if node.mask is None else f"; {text(node.mask)}"
-    return f"{node.buffer.name}[{', '.join(text(i) for i in node.indices)}{mask}]"
-
-
-register_printer(Load, _load)
-register_printer(Ramp, lambda node, text: f"ramp({text(node.base)}, {text(node.stride)}, {node.lanes})")
-register_printer(Splat, lambda node, text: f"splat({text(node.value)}, {node.lanes})")
-register_printer(Packed, lambda node, text: f"packed({text(node.value)}; {text(node.mask)})")
-register_printer(
-    Shuffle, lambda node, text: f"shuffle({', '.join(map(text, node.vectors))}; {_numbers(node.indices)})"
-)
-register_printer(Aligned, lambda node, _: f"aligned({', '.join(b.name for b in node.buffers)}; {node.bytes})")
-register_printer(HorizontalReduce, lambda node, text: f"reduce_{node.combiner}({text(node.value)})")
-
-
-def _numbers(indices: Sequence[int]) -> str:
-    return ", ".join(map(str, indices))
-
-
-def to_text(func: PrimFunc) -> str:
-    """The kernel as indented text: one statement a line, `f(x: float32[8]) -> (y: float32[8]):` first."""
-    inputs = ", ".join(_declared(b) for b in func.inputs)
-    outputs = ", ".join(_declared(b) for b in func.outputs)
-    lines = [f"{func.name}({inputs}) -> ({outputs}):"]
-    _stmt(func.body, 1, lines)
-    return "\n".join(lines) + "\n"
-
-
-def stmt_text(s: Stmt) -> str:
-    """A statement as indented text."""
-    lines: list[str] = []
-    _stmt(s, 0, lines)
-    return "\n".join(lines) + "\n"
-
-
-def _declared(b: Buffer) -> str:
-    return f"{b.name}: {b.dtype}[{', '.join(str(d) for d in b.shape)}]"
-
-
-def _stmt(s: Stmt, depth: int, lines: list[str]) -> None:
-    def line(text: str) -> None:
-        lines.append("    " * depth + text)
-
-    if isinstance(s, Block):
-        for part in s.body:
-            _stmt(part, depth, lines)
-        if not s.body:
-            line("pass")
-    elif isinstance(s, Store):
-        mask = "" if s.mask is None else f"; {expr_text(s.mask)}"
-        indices = ", ".join(expr_text(i) for i in s.indices)
-        how = "nontemporal " if s.nontemporal else ""
-        line(f"{how}{s.buffer.name}[{indices}{mask}] = {expr_text(s.value)}")
-    elif isinstance(s, For):
-        kind = "" if s.kind is ForKind.SERIAL else f"{s.kind.value} "
-        start, extent = expr_text(s.minimum), expr_text(s.extent)
-        span = extent if start == "0" else f"{start}, {start} + {extent}"
-        if s.step != 1:
-            span = f"{'0, ' if start == '0' else ''}{span}, {s.step}"
-        held = "" if s.condition is None else f" while {expr_text(s.condition)}"
-        held += "" if s.work is None else f" of {expr_text(s.work)} operations"
-        line(f"{kind}for {s.var.name} in range({span}){held}:")
-        _stmt(s.body, depth + 1, lines)
-    elif isinstance(s, If):
-        line(f"if {expr_text(s.condition)}:")
-        _stmt(s.then, depth + 1, lines)
-        if s.otherwise is not None:
-            line("else:")
-            _stmt(s.otherwise, depth + 1, lines)
-    elif isinstance(s, Allocate):
-        line(f"allocate {_declared(s.buffer)} {s.buffer.scope}")
-        _stmt(s.body, depth, lines)
-    elif isinstance(s, Prefetch):
-        region = "" if all(n == 1 for n in s.shape) else f" {'x'.join(map(str, s.shape))}"
-        line(f"prefetch{region} {s.buffer.name}[{', '.join(expr_text(i) for i in s.indices)}]")
-    elif isinstance(s, LetStmt):
-        line(f"{s.var.name} = {expr_text(s.value)}")
-        _stmt(s.body, depth, lines)
-    else:
-        _last(s, depth, lines)
-
-
-def _last(s: Stmt, depth: int, lines: list[str]) -> None:
-    """A statement that only the last phases make."""
-    indent = "    " * depth
-    if isinstance(s, TransposedLoad):
-        names = ", ".join(var.name for var in s.variables)
-        count = "" if s.count is None else f", {expr_text(s.count)}"
-        lines.append(f"{indent}{names} = transpose({expr_text(s.load)}{count})")
-        _stmt(s.body, depth, lines)
-    elif isinstance(s, Outlined):
-        lines.append(f"{indent}outlined:")
-        _stmt(s.body, depth + 1, lines)
-    else:
-        assert isinstance(s, Repetition), s
-        _repetition(s, depth, lines)
-
-
-def _repetition(s: Repetition, depth: int, lines: list[str]) -> None:
-    indent = "    " * depth
-    for number, kind in enumerate(s.kinds):
-        names = ", ".join(column.name for column in kind.columns)
-        lines.append(f"{indent}kind {number}({names}):")
-        _stmt(kind.statement, depth + 1, lines)
-    for number, values in s.rows:
-        told = [each.name if isinstance(each, Buffer) else str(each) for each in values]
-        lines.append(f"{indent}do {number}({', '.join(told)})")

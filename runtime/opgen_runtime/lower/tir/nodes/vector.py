@@ -35,7 +35,7 @@ class Lanes(Remembered[int]):
 
     def __init__(self, vector_vars: Mapping[Var, int] | None = None) -> None:
         super().__init__()
-        self._vector_vars = vector_vars or {}
+        self._vector_vars = {} if vector_vars is None else vector_vars
 
     def _parts(self, node: Expr) -> tuple[Expr, ...]:
         return () if isinstance(node, Ramp | Splat | Shuffle | HorizontalReduce) else node.children()

@@ -217,8 +217,11 @@ def _is_constant(tensor: Tensor) -> bool:
 def lower(scheduled: Scheduled | Written) -> Lowered:
     """Loop IR, as deep as the schedule says."""
     if isinstance(scheduled, Written):
-        program = scheduled.program
-        written = tir.lower(scheduled.schedule, program.inputs, program.outputs, program.name)
+        program, given = scheduled.program, scheduled.schedule
+        if isinstance(given, tir.PrimFunc):
+            written = replace(given, name=program.name, dims=program.variables)
+        else:
+            written = tir.lower(given, program.inputs, program.outputs, program.name)
         target = program.target
         return Lowered(program, replace(written, vectors=target.vectors, machine=target.machine))
     normal, segment = scheduled.normal, scheduled.normal.segment

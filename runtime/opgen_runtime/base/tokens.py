@@ -1,4 +1,4 @@
-"""Tokens of the text form, with their places for messages."""
+"""Tokens of the text forms (of the graph, of loop IR), with their places for messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import bisect
 import re
 from typing import Final, NamedTuple
 
-from ..base.errors import ParseError
+from .errors import ParseError
 
 _TOKEN: Final = re.compile(
     r"""(?P<space>(?:\s+|/\*.*?\*/)+)
@@ -19,14 +19,17 @@ _TOKEN: Final = re.compile(
           (?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|(?:inf|nan)(?=(?:f(?:16|64)?|bf16)?\b))
           (?P<suffix>(?:[iuf](?:8|16|32|64)?|bf16)\b|\b)?)
       | (?P<name>[A-Za-z_][\w.]*)
-      | (?P<mark>->|//|[-,(){}\[\]:;=<>+*/%?.])
+      | (?P<mark>->|//|<<|>>|[<>=!]=|[-,(){}\[\]:;=<>+*/%?.&|^~])
     """,
     re.VERBOSE | re.DOTALL,
 )
 
 
 class Token(NamedTuple):
-    """kind: string var global version name number mark end; `suffix` is a number's dtype suffix."""
+    """kind: string var global version name number mark end.
+
+    `suffix`: of a number its dtype suffix; of a name the quote that it stands in, so that it is no word.
+    """
 
     kind: str
     text: str
@@ -60,7 +63,7 @@ class Tokens:
     def accept(self, text: str) -> bool:
         """Take the next token if it is that mark or word."""
         token = self._tokens[self._at]
-        if token.text == text and token.kind in ("mark", "name"):
+        if token.text == text and token.kind in ("mark", "name") and not token.suffix:
             self._at += 1
             return True
         return False
@@ -85,6 +88,27 @@ class Tokens:
         """The line of a token, from 1."""
         return bisect.bisect_left(self._line_ends, token.place) + 1
 
+    def column(self, token: Token) -> int:
+        """The column of a token in its line, from 1."""
+        line = self.line(token)
+        return token.place - (self._line_ends[line - 2] if line > 1 else -1)
+
+    @property
+    def position(self) -> int:
+        """Where reading stands, for `back_to`."""
+        return self._at
+
+    def back_to(self, position: int) -> None:
+        """Read on from a position where reading stood."""
+        self._at = position
+
+    def split_next(self, length: int, kind: str) -> None:
+        """Read the next token, of kind "var", as a mark of so many characters and a token of another kind."""
+        token = self._tokens[self._at]
+        first = Token("mark", token.text[:length], token.place)
+        rest = Token(kind, token.text[length:], token.place + length)
+        self._tokens[self._at : self._at + 1] = [first, rest]
+
 
 def parse_error(text: str, place: int, message: str) -> ParseError:
     """A ParseError with line and column (both from 1) of `place`."""
@@ -105,7 +129,7 @@ def _scan(text: str) -> list[Token]:
             suffix = match["suffix"] or ""
             tokens.append(Token("number", match["number"].removesuffix(suffix), place, suffix))
         elif kind == "quoted":
-            tokens.append(Token("name", match[0][1:-1], place))
+            tokens.append(Token("name", match[0][1:-1], place, "`"))
         elif kind != "space":
             tokens.append(Token(kind, match[0], place))
         place = match.end()

@@ -1,0 +1,1 @@
+"""Loop IR that people write: as text, and as Python functions."""
