@@ -90,14 +90,18 @@ if TYPE_CHECKING:
     from .run.executor import build as build
     from .run.executor import create_executor as create_executor
     from .run.executor import load as load
+    from .run.executor import load_params as load_params
+    from .run.executor import save_params as save_params
     from .transform import PassContext as PassContext
     from .transform import Sequential as Sequential
+    from .transform import infer as infer
 
 _NAMES = {
     "base.arith": ("Any", "dim"),
     "base.errors": ("OpgenError",),
     "run.executor": (
         "Crossed", "Executable", "GraphRuntime", "State", "Value", "asarray", "build", "create_executor", "load",
+        "load_params", "save_params",
     ),
     "ir": (
         "Call", "Constant", "Expr", "Function", "IRModule", "If", "Let", "Tuple", "TupleGetItem", "Var",
@@ -109,10 +113,10 @@ _NAMES = {
     ),
     "operator.registry": ("Op", "_init_api", "get_global_func", "list_ops", "register_func", "register_op_attr"),
     "base.target": ("Target",),
-    "transform": ("PassContext", "Sequential"),
+    "transform": ("PassContext", "Sequential", "infer"),
     "operator.types": ("FuncType", "IncompleteType", "TensorType", "TupleType"),
 }  # fmt: skip
-_WITHOUT_OPS = frozenset({"load"})
+_WITHOUT_OPS = frozenset({"load", "load_params", "save_params"})
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = sorted([*_MODULES, *_HOME, "lower"])
 

@@ -5,23 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
+from ..base.errors import TypeInferenceError
 from ..base.vocabulary import DTYPES, DType
 from ..operator import Attrs, Input, Op, Signature, TensorType, Type
 from .constant import ExprLike, as_expr, const, is_literal
-from .expr import Call, Constant, Expr, Span, Tuple, Var
+from .expr import Call, Constant, Expr, Init, Span, Tuple, Var
 from .forward import declared
 from .traced import Traced, first_traced
+from .visitor import free_vars
 
 Operand: TypeAlias = ExprLike | Sequence[ExprLike] | None
 
 
 def var(
-    name: str, type: Type | None = None, *, shape: Iterable[object] | None = None, dtype: str = "float32"
+    name: str,
+    type: Type | None = None,
+    *,
+    shape: Iterable[object] | None = None,
+    dtype: str = "float32",
+    init: Init | None = None,
 ) -> Var:
-    """A variable of a type; `shape` and `dtype` may be given instead; without either the type is inferred."""
+    """A variable of a type; `shape` and `dtype` may be given instead; without either the type is inferred.
+
+    `init`: what gives it its value in a program that `build` is given none of: an expression without free variables, or
+    a function that makes one for its type.  Raises TypeInferenceError for one that reads variables, or has another type
+    than the variable.
+    """
     if type is None and shape is not None:
         type = TensorType(shape, dtype)  # type: ignore[arg-type]  # TensorType checks each dim
-    return Var(name, type)
+    if not isinstance(init, Expr):
+        return Var(name, type, init=init)
+    read = free_vars(init)
+    if read:
+        raise TypeInferenceError(
+            f"the initialiser of {name!r} reads {read[0].name_hint}, which nothing binds"
+        )
+    if type is not None and type != init.checked_type and init.checked_type.is_complete:
+        raise TypeInferenceError(f"variable {name!r} is {type}, and its initialiser {init.checked_type}")
+    return Var(name, init.checked_type if type is None else type, init=init)
 
 
 def make_call(op: Op, args: Sequence[Operand], attrs: Attrs | None = None, span: Span | None = None) -> Call:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple, NoReturn
+from typing import ClassVar, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from .forward import call_type, function_type, join_types
 from .picture import Pictured
 
 NO_ATTRS: Mapping[str, object] = MappingProxyType({})
+
+
+Init: TypeAlias = "Expr | Callable[[TensorType], Expr]"
+"""An initialiser: an expression without free variables, or what makes one for the type of its variable."""
 
 
 class Span(NamedTuple):
@@ -130,11 +134,15 @@ def _set_type(node: Expr, type_: Type) -> None:
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Var(Expr):
-    """A variable; two are the same only if they are one object.  `type` may be left open (None)."""
+    """A variable; two are the same only if they are one object.  `type` may be left open (None).
+
+    `init`: what gives a parameter of main its value where a build is given none; no text has it.
+    """
 
     type_key: ClassVar[str] = "ir.Var"
     name_hint: str
     type: Type | None = None
+    init: Init | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         _set_type(self, IncompleteType() if self.type is None else self.type)

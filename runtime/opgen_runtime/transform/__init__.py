@@ -9,7 +9,7 @@ instruments.py      PassInstrument, and instruments for time, text, differences 
 infrastructure.py   Pass, Sequential, requirements
 define.py           module_pass, function_pass: passes of decorated functions
 contract.py         what a pass must give back
-infer_type.py       InferType
+infer_type.py       InferType; infer_named.py: from shapes and dtypes of inputs by name
 fusion/             which ops become one segment, and why others do not
 fuse_ops.py         FuseOps
 gradient.py         reverse mode: the adjoints of variables (no pass: jit's gradients call it)
@@ -36,6 +36,7 @@ from .fast_math import FastMath
 from .fold_constant import FoldConstant
 from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
 from .fuse_ops import FuseOps, fuse, why_apart
+from .infer_named import infer
 from .infer_type import InferType, infer_type
 from .info import Option, PassInfo
 from .infrastructure import FunctionPass, ModulePass, Pass, Sequential, find_pass
@@ -53,8 +54,8 @@ __all__ = [
     "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline", "IntegerProducts", "ModulePass",
     "Option", "Pass", "PassContext", "PassInfo", "PassInstrument", "PassMaker", "PassTiming", "PrintIR",
     "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference", "VerifyIR", "Winograd", "all_passes",
-    "config_keys", "facts", "find_pass", "function_pass", "fuse", "infer_type", "module_pass", "register_config",
-    "why_apart",
+    "config_keys", "facts", "find_pass", "function_pass", "fuse", "infer", "infer_type", "module_pass",
+    "register_config", "why_apart",
 ]  # fmt: skip
 
 if TYPE_CHECKING:

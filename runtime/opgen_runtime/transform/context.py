@@ -12,6 +12,7 @@ from ..base import Target
 from ..base.altered import pass_context
 from ..base.errors import PassError
 from ..base.functions import list_global_func_names
+from ..base.kernel_options import OPTIONS
 from ..base.vocabulary import dataclass
 from .evaluator import Evaluator
 from .info import Option, PassInfo, candidates
@@ -24,7 +25,7 @@ NAMESPACE: Final = "transform"
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """A setting that some pass reads."""
+    """A setting that some pass, or a phase of kernels, reads."""
 
     name: str
     kind: type
@@ -33,7 +34,10 @@ class ConfigKey:
     least: int | None = None
 
 
-_config_keys: Final[dict[str, ConfigKey]] = {}
+_config_keys: Final[dict[str, ConfigKey]] = {
+    name: ConfigKey(name, type(option.default), option.default, option.doc, option.least)
+    for name, option in OPTIONS.items()  # of kernels
+}
 _unregistered: Final[set[str]] = set()  # names of passes that no decorator made, such as those of Sequentials
 
 
@@ -81,7 +85,8 @@ class PassContext:
     """Settings of passes: `with PassContext(opt_level=3, disabled=["FuseOps"]):`.
 
     `required`: names of passes that run whatever their level; `disabled`: names of passes that a Sequential leaves
-    out.  `config`: values of registered keys; each option of a pass is one, `{"FuseOps.max_ops": 8}`.  `hooks`:
+    out.  `config`: values of registered keys; each option of a pass is one, `{"FuseOps.max_ops": 8}`, and each
+    of kernels, `{"tir.vectorize.disable": True}` (`tir.OPTIONS`).  `hooks`:
     functions from loop IR to loop IR, each run after the stage of a kernel that it is named by (`opgen explain OP
     --stages` prints the names).  `target`: what passes decide for, this machine unless `for_target` or a build says
     another.  `evaluator`: what finds the values of constants; without one that is `Evaluator`, and
@@ -127,8 +132,8 @@ class PassContext:
 
     @property
     def target(self) -> Target:
-        """What the program is compiled for."""
-        return Target.host() if self._target is None else self._target
+        """What the program is compiled for; outside of builds the current target."""
+        return Target.current() if self._target is None else self._target
 
     def for_target(self, target: Target | str | None) -> PassContext:
         """The context for another target; None changes nothing.  Raises StrategyError for what is no target."""

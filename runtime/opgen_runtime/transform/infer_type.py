@@ -8,8 +8,12 @@ An expression that is typed already is returned as it is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
+from ..base.arith.expr import Shape
 from ..base.errors import TypeInferenceError
+from ..base.vocabulary import DType
 from ..ir import (
     Call,
     Expr,
@@ -40,6 +44,11 @@ from ..operator import (
 from .context import PassContext
 from .define import module_pass
 
+KnownPart: TypeAlias = tuple[Shape | None, DType | None]
+"""The shape and the dtype of a tensor, each None where it is not known."""
+
+_NOTHING: Final[Mapping[Var, Any]] = MappingProxyType({})
+
 
 @module_pass(name="InferType")
 def InferType(module: IRModule, context: PassContext) -> IRModule:
@@ -52,9 +61,24 @@ def InferType(module: IRModule, context: PassContext) -> IRModule:
     return _inferred(module, module.typed) or _inferred(module, frozenset()) or module
 
 
-def _inferred(module: IRModule, known: Set[Function]) -> IRModule | None:
+def infer_types(module: IRModule, types: Mapping[Var, Type], parts: Mapping[Var, KnownPart]) -> IRModule:
+    """The module with every type; `types` of variables replace theirs, `parts` are known of those that have none.
+
+    Raises as `infer_type` does.
+    """
+    inferred = _inferred(module, frozenset(), types, parts)
+    assert inferred is not None  # None is of functions whose types were known
+    return inferred
+
+
+def _inferred(
+    module: IRModule,
+    known: Set[Function],
+    types: Mapping[Var, Type] = _NOTHING,
+    parts: Mapping[Var, KnownPart] = _NOTHING,
+) -> IRModule | None:
     """The module with every type, where those of the functions `known` are; None where one of these has changed."""
-    inference = _Inference()
+    inference = _Inference(types, parts)
     for var, function in module.functions.items():
         inference.global_types[var.name] = (
             function.checked_type if function in known else inference.solver.fresh(var.name)
@@ -73,15 +97,18 @@ def _inferred(module: IRModule, known: Set[Function]) -> IRModule | None:
     return IRModule(functions, typed=functions.values())
 
 
-def infer_type(expr: Expr, types: Mapping[Var, Type] | None = None) -> Expr:
+def infer_type(
+    expr: Expr, types: Mapping[Var, Type] | None = None, parts: Mapping[Var, KnownPart] | None = None
+) -> Expr:
     """`expr` with every type known; `types` gives or narrows the types of free variables, which are then new ones.
+
+    `parts`: what is known of variables without a type.
 
     Raises TypeInferenceError, ShapeError, DTypeError; a type that nothing determines is an error too.
     """
-    if not types and _is_typed(expr):
+    if not types and not parts and _is_typed(expr):
         return expr
-    inference = _Inference()
-    inference.given = dict(types or {})
+    inference = _Inference(types or _NOTHING, parts or _NOTHING)
     inference.collect(expr)
     inference.solve()
     return inference.rebuild(expr)
@@ -94,9 +121,11 @@ def _is_typed(expr: Expr) -> bool:
 class _Inference:
     """Unknown types of one program, their relations, and the program with what was found."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: Mapping[Var, Type], parts: Mapping[Var, KnownPart]) -> None:
+        """`given`: types that replace those of variables; `parts`: what is known of variables without a type."""
         self.solver = TypeSolver()
-        self.given: dict[Var, Type] = {}
+        self.given = given
+        self.parts = parts
         self.terms: dict[int, Type] = {}
         self.vars: list[Var] = []
         self.global_types: dict[str, Type] = {}
@@ -142,6 +171,8 @@ class _Inference:
     def _term(self, node: Expr) -> Type:
         if isinstance(node, Var):
             self.vars.append(node)
+            if node in self.parts:
+                self.solver.narrow(node.checked_type, *self.parts[node])
             return self.given.get(node, node.checked_type)
         if isinstance(node, GlobalVar):
             return self.global_types.get(node.name, node.checked_type)
@@ -219,7 +250,9 @@ class _Rebuild(MixedModeMutator):
 
     def rewrite_var(self, pre: Var, post: Var) -> Expr:
         found = self.inference.found(pre)
-        return pre if found is pre.type or found == pre.type else Var(pre.name_hint, found, span=pre.span)
+        if found is pre.type or found == pre.type:
+            return pre
+        return Var(pre.name_hint, found, init=pre.init, span=pre.span)
 
     def rewrite_function(self, pre: Function, post: Function) -> Expr:
         if pre.ret_type is None or pre is post:

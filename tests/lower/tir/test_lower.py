@@ -276,12 +276,6 @@ def test_missing_input_is_named() -> None:
         tir.lower(create_schedule(program.outputs), program.inputs[:1], program.outputs, "kernel")
 
 
-def test_extern_is_refused() -> None:
-    extern = Tensor("extern", (6, 7), FLOAT32, te.Extern((X,), lambda x: x, ()))
-    with pytest.raises(LoweringError, match="stage extern is an extern function"):
-        tir.lower(create_schedule((extern,)), (X,), (extern,), "kernel")
-
-
 def test_a_loop_that_is_gone_is_named() -> None:
     program = centred(4, 8)
     schedule = create_schedule(program.outputs)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
+from types import TracebackType
 from typing import Final
 
 from ..errors import StrategyError
@@ -16,7 +18,7 @@ from .answer import ask
 from .architecture import Architecture, Dot, Vectors
 from .families import architecture_of
 from .host import caches, default_threads, host
-from .machine import Machine, machine_of, measured
+from .machine import GENERIC, Machine, machine_of, measured
 from .machine_file import machine_named, machines_stamp
 
 KINDS: Final[dict[str, tuple[str, ...]]] = {"llvm": ("cpu",)}  # kind -> keys when none are given
@@ -28,9 +30,15 @@ _LANE_BITS: Final = 32  # what the lanes of a machine are told in
 _PARALLEL_COST: Final = 32768  # element operations: about ten launches of the thread pool
 
 
-@dataclass(frozen=True)
+_entered: Final[ContextVar[tuple[Target, ...]]] = ContextVar("opgen_target", default=())
+
+
+@dataclass(frozen=True, init=False)
 class Target:
-    """What to compile for.  `Target.host()` is this machine; `Target.parse` reads `llvm -mcpu=... -keys=...`.
+    """What to compile for.  `Target.host()` is this machine; `Target("llvm -mcpu=... -keys=...")` is read from a text.
+
+    with rt.Target("llvm -num-threads=1"):
+        executable = rt.build(module)  # for this target, which none is given for
 
     `features` is LLVM's feature string.  `keys` order the search of strategies, most specific first.  `machine` has the
     caches, registers and costs that schedules go by.  `tuned`: values that parameters of schedules have instead of
@@ -45,6 +53,40 @@ class Target:
     num_threads: int
     machine: Machine
     tuned: tuple[tuple[str, int], ...] = ()
+
+    def __init__(
+        self,
+        kind: str,
+        triple: str | None = None,
+        cpu: str = "",
+        features: str = "",
+        keys: tuple[str, ...] = (),
+        num_threads: int = 1,
+        machine: Machine = GENERIC,
+        tuned: tuple[tuple[str, int], ...] = (),
+    ) -> None:
+        """A target by its fields; of a text alone the one that `parse` reads.  Raises as `parse` does."""
+        values: tuple[object, ...] = (kind, triple, cpu, features, keys, num_threads, machine, tuned)
+        if triple is None:
+            found = Target.parse(kind)
+            values = tuple([getattr(found, each.name) for each in fields(found)])
+        for each, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, each.name, value)
+
+    @staticmethod
+    def current() -> Target:
+        """The target of the innermost `with` around; this machine outside of any."""
+        entered = _entered.get()
+        return entered[-1] if entered else Target.host()
+
+    def __enter__(self) -> Target:
+        _entered.set((*_entered.get(), self))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _entered.set(_entered.get()[:-1])
 
     @staticmethod
     def host() -> Target:

@@ -21,6 +21,8 @@ def call_extern(op: Extern, arrays: Mapping[Tensor, np.ndarray]) -> Arrays:
     number of results than is declared.
     """
     what = f"the function {function_name(op)}"
+    if op.gives_loop_ir:
+        raise ExecutorError(f"{what} gives loop IR, which runs in machine code, not beside Python functions")
     with handed_in(what, ExecutorError):
         made = op.function(*[_read_only(arrays[t]) for t in op.operands], **dict(op.attrs))
         results = tuple([np.asarray(result) for result in (made if isinstance(made, tuple) else (made,))])

@@ -21,7 +21,7 @@ class IterVar:
     kind: str = "data"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class Tensor:
     """A tensor.  Every index of a read of it has been proved in bounds: by `lang` when the read was made, by
     `compute` when what it computes was, and for what users make of the nodes themselves before it is lowered."""
@@ -160,7 +160,8 @@ class Extern(Operation):
     """A Python function `function(*arrays, **attrs) -> array or tuple of arrays` (an extern).
 
     `outputs`: how many arrays it gives; 0 where that is not said.  `free`: the axes of this tensor whose length the
-    function decides; its shape holds their bounds.
+    function decides; its shape holds their bounds.  With `gives_loop_ir` it is `function(ins, outs)` of the buffers of
+    the operands and of this tensor, and gives the statement that fills that.
     """
 
     operands: tuple[Tensor, ...]
@@ -169,6 +170,7 @@ class Extern(Operation):
     output: int = 0  # which of the function's results this tensor is
     outputs: int = 0
     free: frozenset[int] = frozenset()
+    gives_loop_ir: bool = False
 
     def inputs(self) -> tuple[Tensor, ...]:
         return self.operands

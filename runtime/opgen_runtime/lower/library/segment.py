@@ -13,6 +13,7 @@ from ...base.arith import const
 from ...base.arith.expr import AnyDim, Expr, Shape, Var
 from ...base.contract import is_own
 from ...base.errors import CodegenError
+from ...base.kernel_options import DEFAULTS, Options
 from ...base.vocabulary import OpPattern, dataclass, is_float_array
 from ...compute import te
 from ...compute.te.tensor import Tensor
@@ -62,7 +63,7 @@ class Segment:
     results in storage, then the rank-0 tensors of data-dependent dims, which `counts` refers to by position.
     A part takes only the parameters' tensors at `operands`, and after them what was `precomputed`.  Where one of the
     `specialisations` holds of the dims, the tensors are others.  `broadcast_number`: the number that a dim meets
-    in broadcasts, and the dim; in the tensors they are one.
+    in broadcasts, and the dim; in the tensors they are one.  `options`: of the phases.
     """
 
     function: ir.Function
@@ -78,6 +79,7 @@ class Segment:
     specialisations: tuple[Specialisation, ...] = ()
     broadcast_number: tuple[Expr, Var] | None = None
     runs_once: bool = False
+    options: Options = DEFAULTS
 
     @property
     def anchor(self) -> ChosenCall | None:

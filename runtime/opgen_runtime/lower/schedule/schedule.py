@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Self
 
 from ...base.arith import Expr, Var, rewrite, substitute
 from ...base.errors import ScheduleError
@@ -29,12 +30,13 @@ class Schedule(ScheduleBase):
     """The primitives for several stages: each states the program before and after it, and what it refuses."""
 
     @primitive
-    def normalize(self) -> None:
+    def normalize(self) -> Self:
         """Fold the inlined stages into those that read them.  Lowering does this first; twice is harmless.
 
-        Raises ScheduleError where a scan, update or extern reads an inlined stage.
+        Returns the schedule.  Raises ScheduleError where a scan, update or extern reads an inlined stage.
         """
         self.fold_inlined()
+        return self
 
     # ------------------------------------------------------------------ caches
 

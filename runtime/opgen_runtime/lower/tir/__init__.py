@@ -15,11 +15,12 @@ interpretation/  the oracle of tests
 
 from __future__ import annotations
 
+from ...base.kernel_options import OPTIONS, Options
 from ..schedule import Domain
 from .interpretation.interpret import interpret
 from .lowering.bound import infer_bound
 from .lowering.choice import alike, chosen
-from .lowering.lower import dims_of, lower
+from .lowering.lower import dims_of, lower, schedule_ops
 from .nodes import visit
 from .nodes.contract import LOWERED, View, check
 from .nodes.stmt import (
@@ -27,6 +28,7 @@ from .nodes.stmt import (
     Allocate,
     Block,
     Buffer,
+    CallPacked,
     For,
     ForKind,
     HorizontalReduce,
@@ -49,18 +51,20 @@ from .nodes.stmt import (
 )
 from .nodes.text import stmt_text, to_text
 from .nodes.visit import block
-from .nodes.written import load, local, loop, store
+from .nodes.written import decl_buffer, load, local, loop, store
 from .phases import FINAL, PHASES, Phase, PhaseRow, hooked, run_phases
 from .reading.parser import parse
 
 __all__ = [
     "FINAL",
     "LOWERED",
+    "OPTIONS",
     "PHASES",
     "Aligned",
     "Allocate",
     "Block",
     "Buffer",
+    "CallPacked",
     "Domain",
     "For",
     "ForKind",
@@ -69,6 +73,7 @@ __all__ = [
     "Kind",
     "LetStmt",
     "Load",
+    "Options",
     "Outlined",
     "Packed",
     "Phase",
@@ -88,6 +93,7 @@ __all__ = [
     "block",
     "check",
     "chosen",
+    "decl_buffer",
     "dims_of",
     "hooked",
     "infer_bound",
@@ -98,6 +104,7 @@ __all__ = [
     "lower",
     "parse",
     "run_phases",
+    "schedule_ops",
     "stmt_text",
     "store",
     "to_text",

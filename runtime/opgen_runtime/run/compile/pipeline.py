@@ -266,7 +266,7 @@ def compile_parts(
     """
     request = requested(function, target, context or PassContext.current(), constant, digest)
     hooks = request.hooks
-    key = front_key(function, request.target, hooks, digest, constant)
+    key = front_key(function, request.target, hooks, digest, constant, request.options)
     parts = None if key is None else _kernels.get(key) or steps.kept(function, key, request.target)
     if parts is None:
         parts = _compile(request, key)
@@ -318,7 +318,8 @@ def requested(
     check_hooks(context)
     chosen = tuned(Target.host() if target is None else Target.parse(target), function, digest, constant)
     hooks = {name: hook for name, hook in context.hooks.items() if name in HOOKABLE}
-    return Request(function, chosen, hooks, context.instruments, frozenset(constant))
+    options = tir.Options.of(context.config)
+    return Request(function, chosen, hooks, context.instruments, frozenset(constant), options)
 
 
 def check_hooks(context: PassContext) -> None:

@@ -4,7 +4,7 @@ function of arrays."""
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -30,13 +30,31 @@ from .specialisations import Specialisations
 __all__ = ["Schedule", "Tensor", "TensorFunction", "build_loops", "build_schedule", "lower"]
 
 
-def lower(schedule: Schedule, args: Sequence[Tensor], name: str | None = None) -> tir.PrimFunc:
+def lower(
+    schedule: Schedule,
+    args: Sequence[Tensor],
+    name: str | None = None,
+    binds: Mapping[Tensor, tir.Buffer] | None = None,
+    simple_mode: bool = True,
+) -> tir.PrimFunc:
     """The loop IR of a schedule, which prints as text; `args` as for `build`.
 
-    Raises ScheduleError for arguments that are not the program's inputs and results, and what lowering raises.
+    `binds`: buffers that stand for arguments, of their shapes and dtypes, one each.  Without `simple_mode` the loop IR
+    after all phases, for the current target, which is what code is generated from.
+
+    Calls of Python functions are statements (`tir.CallPacked`), in `simple_mode` alone.
+
+    Raises ScheduleError for arguments that are not the program's inputs and results, and for buffers that do not fit;
+    and what lowering raises.
     """
-    written = _written(schedule, args, Target.host(), name)
-    ((_, lowered),) = through_kernel(written, between("split", "lower"))
+    if not simple_mode and _is_in_python(schedule):
+        raise LoweringError(
+            "the schedule calls Python functions, and no machine code is made of it: use simple_mode"
+        )
+    written = _written(schedule, args, Target.current(), name, binds or {})
+    *_, (_, lowered) = through_kernel(
+        written, between("split", "lower" if simple_mode else tir.PHASES[-1].name)
+    )
     assert isinstance(lowered, Lowered)
     return lowered.func
 
@@ -47,12 +65,11 @@ def build_schedule(
 ) -> TensorFunction:
     """A function of arrays, one for each of `args`: the program's placeholders and all its results, in any order.
 
-    Compiled for `target`, the host by default.  A program with extern tensors runs without machine code: its functions
-    in Python, the other tensors by numpy.  Raises what `lower` and the compiler raise.
+    Compiled for `target`, the current one by default.  A program with extern tensors runs without machine code: its
+    functions in Python, the other tensors by numpy.  Raises what `lower` and the compiler raise.
     """
-    written = _written(schedule, args, Target.host() if target is None else Target.parse(target), name)
-    in_python = any(isinstance(stage.op, Extern) for stage in schedule.stages)
-    return TensorFunction(written, args, name, in_python)
+    written = _written(schedule, args, Target.current() if target is None else Target.parse(target), name)
+    return TensorFunction(written, args, name, _is_in_python(schedule))
 
 
 @rare_collections()
@@ -61,18 +78,19 @@ def build_loops(
 ) -> TensorFunction:
     """A function of arrays, one for each parameter of a kernel: its inputs, then its outputs.
 
-    Compiled for `target`, the host by default.  Raises LoweringError for what is no loop IR, and for a dim that no
+    Compiled for `target`, the current target by default.  Raises LoweringError for what is no loop IR, and for a dim that no
     shape has, and what the compiler raises.
     """
-    chosen = Target.host() if target is None else Target.parse(target)
+    chosen = Target.current() if target is None else Target.parse(target)
     inputs, outputs = (
         tuple([placeholder(b.name, b.shape, b.dtype) for b in part]) for part in (func.inputs, func.outputs)
     )
-    program = Program(name or _symbol(func.name), chosen, inputs, outputs)
+    context = PassContext.current()
+    options = tir.Options.of(context.config)
+    program = Program(name or _symbol(func.name), chosen, inputs, outputs, options=options)
     unbound = [dim.name for dim in func.dims if dim not in program.variables]
     if unbound:
         raise LoweringError(f"{func.name}: the dim {unbound[0]} stands in no shape of a parameter")
-    context = PassContext.current()
     check_hooks(context)
     written = Written(program, func, context.hooks, context.instruments)
     return TensorFunction(written, (*inputs, *outputs), name)
@@ -172,11 +190,19 @@ class TensorFunction:
         return self._loaded
 
 
-def _written(schedule: Schedule, args: Sequence[Tensor], target: Target, name: str | None) -> Written:
+def _written(
+    schedule: Schedule,
+    args: Sequence[Tensor],
+    target: Target,
+    name: str | None,
+    binds: Mapping[Tensor, tir.Buffer] | None = None,
+) -> Written:
     """What is to be compiled, under the current PassContext. Raises PassError for hooks after no stage."""
     inputs, outputs = _parameters(schedule, args)
-    program = Program(name or outputs[0].name, target, inputs, outputs)
+    _check_binds(args, binds or {})
     context = PassContext.current()
+    options = tir.Options.of(context.config)
+    program = Program(name or outputs[0].name, target, inputs, outputs, binds=binds or {}, options=options)
     check_hooks(context)
     return Written(program, schedule, context.hooks, context.instruments)
 
@@ -206,7 +232,25 @@ def _parameters(schedule: Schedule, args: Sequence[Tensor]) -> tuple[tuple[Tenso
     return tuple(tensor for tensor in args if tensor not in outputs), outputs
 
 
-def _shown(tensor: Tensor) -> str:
+def _check_binds(args: Sequence[Tensor], binds: Mapping[Tensor, tir.Buffer]) -> None:
+    """Raises ScheduleError for buffers of no argument, of other types than theirs, and for one of two arguments."""
+    for tensor, buffer in binds.items():
+        if tensor not in args:
+            raise ScheduleError(f"binds: {getattr(tensor, 'name', tensor)!s:.80} is not among the arguments")
+        if not isinstance(buffer, tir.Buffer):
+            raise ScheduleError(f"binds: {tensor.name} is bound to {buffer!r:.80}, expected a buffer")
+        if (buffer.dtype, buffer.shape) != (tensor.dtype, tensor.shape):
+            raise ScheduleError(f"binds: buffer {_shown(buffer)} cannot hold {_shown(tensor)}")
+    if len(set(binds.values())) != len(binds):
+        raise ScheduleError("binds: a buffer is bound to two arguments")
+
+
+def _is_in_python(schedule: Schedule) -> bool:
+    """Whether it calls functions of arrays."""
+    return any(isinstance(each.op, Extern) and not each.op.gives_loop_ir for each in schedule.stages)
+
+
+def _shown(tensor: Tensor | tir.Buffer) -> str:
     return f"{tensor.name}: {tensor.dtype}[{', '.join(map(str, tensor.shape))}]"
 
 

@@ -8,6 +8,8 @@ driver.py        a program compiled; interpreted.py: one without a plan
 loading.py       load(): one that was saved; program_cache.py: programs kept for other processes
 executable.py    Executable: a compiled program; nesting.py: arrays as its value nests them
 crossed.py       Crossed: one that is compiled for another machine
+params.py        its params: in files, and replaced; source.py: what it was built from; graph_json.py: it as JSON
+initialising.py  values of variables with initialisers
 graph.py         the executor of kind "graph"
 profiling.py     what kernels cost, and plans as text
 graph_runtime.py GraphRuntime: inputs are set, the program runs, outputs are asked for
@@ -56,7 +58,9 @@ __all__ = [
     "donations_of",
     "entered",
     "load",
+    "load_params",
     "most_bytes",
+    "save_params",
     "stateful",
     "statistics",
     "wrap",
@@ -76,6 +80,7 @@ if TYPE_CHECKING:
         wrap,
     )
     from ..compile.specialisations import LEAST, Specialisations, most_bytes, statistics
+    from ..compile.store.params_file import load_params, save_params
     from .array_export import asarray
     from .base import Executor
     from .building import build
@@ -98,6 +103,7 @@ else:
         "..compile.interpret": (
             "Arrays", "Result", "Value", "array_type", "as_array", "bind", "concrete_types", "dim_value", "wrap",
         ),
+        "..compile.store.params_file": ("load_params", "save_params"),
         "..compile.specialisations": ("LEAST", "Specialisations", "most_bytes", "statistics"),
         "base": ("Executor",),
         "building": ("build",),

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, overload
 
 from ...base import Target
-from ...base.errors import ExecutorError, did_you_mean
 from ...base.forks import importing
 from ...ir import Function, IRModule, Var
 from ...lower.tir import PrimFunc
-from ...transform import InferType, PassContext
-from ..compile.program.program_steps import module_given
+from ...transform import PassContext
+from ..compile.program.program_steps import as_module, constants_of
 from ..compile.scheduled import Schedule, Tensor, TensorFunction, build_loops, build_schedule
-from .donating import donations_of
-from .driver import build_program
 from .executable import Executable
 from .module_key import key_of_module
+from .source import Source
 
 
 @overload
@@ -28,6 +26,8 @@ def build(
     *,
     context: PassContext | None = None,
     donate: Sequence[str] = (),
+    shape: Mapping[str, Iterable[object]] | None = None,
+    dtype: Mapping[str, str] | str | None = None,
 ) -> Executable: ...
 @overload
 def build(
@@ -45,10 +45,12 @@ def build(program: Any, *args: Any, **options: Any) -> Any:
     """A module or a function of the graph IR compiled; a schedule, or a kernel of loop IR, as a function of arrays.
 
     `build(module_or_function, params=None, target=None, opt_level=2)` gives an Executable for the module's main.
-    `params`: values of parameters, which become constants.  `target`: of another machine the Executable is one that
-    can be saved and exported for it, and does not run here.  `donate`: parameters by name; the first result of the type
-    of each takes the memory of the array that is given for it.  Without `opt_level` that of the current PassContext
-    holds.
+    `params`: values of parameters, which become constants.  `donate`: parameters by name; the first result of the type
+    of each takes the memory of the array that is given for it.  `shape`, `dtype`: of inputs by name, as for `infer`.
+    Without `opt_level` that of the current PassContext holds.
+
+    Without `target` it is that of the `with Target(...)` around, this machine outside of any.  Of another machine the
+    Executable is one that can be saved and exported for it, and does not run here.
 
     `build(schedule, args, target=None, name=None)` gives a callable on arrays, one for each tensor of `args`, results
     among them; see `TensorFunction`.
@@ -70,29 +72,37 @@ def _build_module(
     *,
     context: PassContext | None = None,
     donate: Sequence[str] = (),
+    shape: Mapping[str, Iterable[object]] | None = None,
+    dtype: Mapping[str, str] | str | None = None,
 ) -> Executable:
-    """The program compiled, or as another process has left it in the cache."""
-    module = module_given(program, params)
-    chosen = None if target is None else Target.parse(target)
-    if donate:
-        main = InferType()(module)["main"]
-        names = [param.name_hint for param in main.params]
-        unknown = [name for name in donate if name not in names]
-        if unknown:
-            raise ExecutorError(
-                f"donate: main has no parameter {unknown[0]!r}{did_you_mean(unknown[0], names)}"
-            )
-        donations = donations_of(main, [names.index(name) for name in donate])
-        return build_program(module, None, chosen, opt_level, context=context, donations=donations)
-    is_kept = context is None and (chosen is None or chosen.is_host)
-    key = key_of_module(module, chosen, opt_level) if is_kept else None
-    if key is None:
-        return build_program(module, None, chosen, opt_level, context=context)
+    """The program compiled, or as another process has left it in the cache, for the values of its params."""
+    known = constants_of(as_module(program)["main"], params or {})
+    source = Source(
+        as_module(program),
+        tuple([var.name_hint for var in known]),
+        shape or {},
+        dtype,
+        Target.current() if target is None else Target.parse(target),
+        opt_level,
+        context or PassContext.current(),
+        tuple(donate),
+    )
+    module, values = source.closed({var.name_hint: constant.data for var, constant in known.items()})
+    is_kept = context is None and not donate and source.target.is_host
+    key = None if not is_kept else key_of_module(module, source.target, opt_level)
+    made = source.compiled(module) if key is None else _kept(key, lambda: source.compiled(module))
+    if values:
+        made.keep_params(values, source.executable)
+    return made
+
+
+def _kept(key: str, make: Callable[[], Executable]) -> Executable:
+    """What the cache of programs has of a key, else what is made, which it has from then on."""
     with importing:
         from . import program_cache
     known = program_cache.found(key)
     if known is not None:
         return known[0]
-    made = build_program(module, None, chosen, opt_level)
+    made = make()
     program_cache.keep(key, made, {})
     return made

@@ -20,7 +20,7 @@ def create_executor(
     target: Target | str | None = None,
     opt_level: int | None = None,
 ) -> Executor:
-    """An executor: "debug" runs op by op through numpy, "graph" compiles for `target` (the host by default).
+    """An executor: "debug" runs op by op through numpy, "graph" compiles for `target` (the current one by default).
 
     `opt_level`: that of the passes, otherwise the current PassContext's; programs of "debug" run as they are written.
     Raises ExecutorError for an unknown kind and for a level that is no int of at least 0.
@@ -33,4 +33,4 @@ def create_executor(
         raise ExecutorError(f"opt_level is {opt_level!r:.80}, expected an int of at least 0")
     if kind == DebugExecutor.kind:
         return DebugExecutor(module)
-    return GraphExecutor(module, Target.parse(target) if isinstance(target, str) else target, opt_level)
+    return GraphExecutor(module, Target.current() if target is None else Target.parse(target), opt_level)

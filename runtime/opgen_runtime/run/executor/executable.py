@@ -24,6 +24,7 @@ from ..compile.kernel.symbolic import SymbolicKernel
 from ..compile.program.plan import Plan, Slots, nested
 from ..compile.program.program import ProgramKernel, SymbolicProgram, image_of, program_of
 from .nesting import copy_into, flat_arrays
+from .params import HasParams
 
 if TYPE_CHECKING:
     from ...ir.drawing import Drawing
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from .profiling import Profile
 
 
-class Executable:
+class Executable(HasParams):
     """A compiled program: `run(arrays)` gives new arrays.  It may be run by several threads at once.
 
     `inputs`: the names of what `run` takes, in order.  `kernels`: the names of the kernels that a run calls, in order;
@@ -143,6 +144,14 @@ class Executable:
     def drawing(self) -> Drawing:
         """What there is to see of it."""
         raise NotImplementedError
+
+    @property
+    def graph(self) -> str:
+        """The program as JSON: nodes by number, their inputs, attrs, shapes and dtypes (`graph_json.py`).
+
+        Raises ExecutorError for a program without a plan, and for one in parts.
+        """
+        raise ExecutorError(f"the program has no graph: {self.why_interpreted or 'it is in parts'}")
 
     def to_dot(self) -> str:
         """The program as a graph in DOT, the language of Graphviz: kernels are nodes, values are edges."""
@@ -279,6 +288,16 @@ class Native(Executable):
         if plan is None:
             return drawing_of_kernel(self.compiled[0])
         return drawing_of_plan(plan, self.compiled, self.takes)
+
+    @property
+    def graph(self) -> str:
+        with importing:
+            from .graph_json import graph_of_kernel, graph_of_plan
+
+        plan = self.plan
+        if plan is None:
+            return graph_of_kernel(self.compiled[0])
+        return graph_of_plan(plan, self.compiled, self.inputs, self.params)
 
     def _contents(self) -> Contents:
         with importing:

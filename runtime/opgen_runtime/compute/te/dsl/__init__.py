@@ -4,6 +4,7 @@ axes.py       arithmetic of axes, elements of tensors
 tensors.py    placeholder, compute, extern; var and reduce_axis
 reducers.py   sum and its kin; comm_reducer, of functions that users give
 scans.py      scan: recurrences along the first axis
+defined.py    tensors by their operations
 functions.py  element functions, choices, comparisons
 """
 

@@ -11,10 +11,12 @@ from ....base.vocabulary import INDEX, INT64
 from ..contract import verify_tensor
 from ..graph import replace_tensors, tensor_order
 from ..tensor import Compute, IterVar, Placeholder, Read, Reduce, Scan, State, Tensor
+from .defined import defining
 
 Tensors = Tensor | Sequence[Tensor]
 
 
+@defining
 def scan(
     init: Tensors,
     update: Tensors,

@@ -17,9 +17,11 @@ from ..construct import placeholder as make_placeholder
 from ..construct import reduce_axis as make_axis
 from ..tensor import Compute, Extern, IterVar, Tensor
 from .axes import number
+from .defined import defining
 from .fold import Fold
 from .functions import const
 
+_OF_BUFFERS: Final = ("ins", "outs")  # the parameters of a function that gives loop IR
 _OWN_NAMES: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -31,6 +33,7 @@ def var(name: str = "n") -> Expr:
 size_var = var
 
 
+@defining
 def placeholder(
     shape: Sequence[int | Expr] | int | Expr, dtype: str = "float32", name: str = "placeholder"
 ) -> Tensor:
@@ -50,6 +53,7 @@ def _number(value: int | Const) -> object:
     return value.value if isinstance(value, Const) else value
 
 
+@defining
 def compute(
     shape: Sequence[int | Expr] | int | Expr, fcompute: Callable[..., object], name: str = "compute"
 ) -> Any:
@@ -97,6 +101,7 @@ def _names(function: Callable[..., object], count: int, name: str) -> list[str]:
     return [each if each != "_" else f"i{k}" for k, each in enumerate(named[:count])]
 
 
+@defining
 def extern(
     shape: Sequence[Any],
     inputs: Sequence[Tensor],
@@ -105,12 +110,16 @@ def extern(
     dtype: str | Sequence[str] | None = None,
     attrs: Mapping[str, object] | None = None,
 ) -> Any:
-    """What a function of arrays gives: `fcompute(*arrays, **attrs)`, an array or a tuple of them.
+    """What a function of arrays gives, `fcompute(*arrays, **attrs)`, or what loop IR fills, `fcompute(ins, outs)`.
+
+    A function whose parameters are called `ins` and `outs` takes the buffers of the inputs and of the result, when it
+    is lowered, and gives the statement that fills the result, written with `opgen_runtime.tir`.  Any other one gives an
+    array or a tuple of them, in each run.
 
     `fcompute`: a Python function, or the name under which one is registered when the kernel runs (`rt.register_func`).
     `shape`: of the result, or a list of shapes, one a result; `dtype` likewise, that of the first input where it is
-    not given.  The function sees its operands read-only.  Raises CallError for what is no function or tensor, and for
-    dtypes that are not one a result.
+    not given.  The function sees its operands read-only.  Raises CallError for what is no function or tensor, for
+    dtypes that are not one a result, and for several results or attrs of loop IR.
     """
     if not (isinstance(fcompute, str) or callable(fcompute)):
         raise CallError(f"{name}: {fcompute!r:.80} is neither a function nor the name of one")
@@ -126,16 +135,29 @@ def extern(
         raise CallError(f"{name}: {len(shapes)} shapes, but {len(kinds)} dtypes")
     function = _registered(fcompute) if isinstance(fcompute, str) else fcompute
     given = tuple((attrs or {}).items())
+    gives_loop_ir = _parameters(function) == _OF_BUFFERS
+    if gives_loop_ir and (several or given):
+        raise CallError(
+            f"{name}: a function of {' and '.join(_OF_BUFFERS)} has one result, and takes no attrs"
+        )
     made = [
         Tensor(
             name if len(shapes) == 1 else f"{name}_{k}",
             dims,
             DType(kind),
-            Extern(tuple(inputs), function, given, k, len(shapes)),
+            Extern(tuple(inputs), function, given, k, len(shapes), gives_loop_ir=gives_loop_ir),
         )
         for k, (dims, kind) in enumerate(zip(shapes, kinds, strict=True))
     ]
     return made if several else made[0]
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's parameters; none of a built-in function without a signature."""
+    try:
+        return tuple(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return ()
 
 
 def _registered(name: str) -> Callable[..., Any]:

@@ -14,6 +14,7 @@ from ..nodes.stmt import (
     Allocate,
     Block,
     Buffer,
+    CallPacked,
     For,
     HorizontalReduce,
     If,
@@ -111,6 +112,8 @@ class _Run:
             self.env[s.var] = self.vector(s.value, lanes) if lanes > 1 else self.scalar(s.value)
             self.stmt(s.body)
             del self.env[s.var]
+        elif isinstance(s, CallPacked):
+            self.call(s)
         elif not isinstance(s, Prefetch):
             self.last(s)
 
@@ -123,6 +126,14 @@ class _Run:
         else:
             assert isinstance(s, Outlined), s
             self.stmt(s.body)
+
+    def call(self, s: CallPacked) -> None:
+        arrays = [self.result(operand).reshape(self.shapes[operand]) for operand in s.operands]
+        made = s.function(*arrays)
+        found = np.asarray(made[s.output] if isinstance(made, tuple) else made)
+        if found.shape != self.shapes[s.target]:
+            raise LoweringError(f"{s.name} gave {list(found.shape)}, expected {list(self.shapes[s.target])}")
+        self.memory[s.target] = [item.item() for item in found.reshape(-1)]
 
     def store(self, s: Store) -> None:
         lanes = max(self.lanes(e) for e in (*s.indices, s.value))

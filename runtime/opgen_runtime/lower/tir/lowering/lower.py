@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ....base.arith import Expr, Var, cast, free_vars, holds, minimum, substitute
@@ -15,6 +15,7 @@ from ..nodes.nest import ZERO, as_index, guarded, loop
 from ..nodes.stmt import Allocate, Buffer, For, Load, Prefetch, PrimFunc, Stmt, Store
 from ..nodes.visit import block
 from .bound import infer_bound, is_certainly_read, read_region
+from .extern import lower_extern
 from .line_prefetch import line_prefetches
 from .reduction import ReductionStage
 from .scan import lower_scan, window_place
@@ -23,21 +24,57 @@ from .update import lower_update
 from .values import ValueLowering
 
 
-def lower(schedule: Schedule, inputs: Sequence[Tensor], outputs: Sequence[Tensor], name: str) -> PrimFunc:
+def lower(
+    schedule: Schedule,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    name: str,
+    binds: Mapping[Tensor, Buffer] | None = None,
+) -> PrimFunc:
     """The loop IR of a schedule; buffers have their tensors' shapes (storage_flatten makes them flat).
 
-    `inputs` and `outputs` are the parameters in order.  An output that is an input, or that is given twice, is
-    copied.  Raises LoweringError for an input that is missing, an extern stage, or a stage that is attached to a
-    loop that is gone.
+    `inputs` and `outputs` are the parameters in order, `binds` buffers for some of them.  An output that is an input,
+    or that is given twice, is copied.  Raises LoweringError for an input that is missing, and for a stage that is
+    attached to a loop that is gone.
     """
-    return _Lowering(schedule, inputs, outputs).run(name)
+    schedule.fold_inlined()
+    made = _Lowering(schedule, inputs, outputs, infer_bound(schedule), binds or {})
+    dims = dims_of(made.inputs, made.outputs)
+    return PrimFunc(name, tuple(made.inputs), tuple(made.outputs), made.body(name), dims)
+
+
+def schedule_ops(
+    schedule: Schedule, bounds: Mapping[Stage, Domain], binds: Mapping[Tensor, Buffer] | None = None
+) -> Stmt:
+    """The statement of a schedule whose stages compute what `bounds` says of them (`infer_bound`).
+
+    Placeholders and results are buffers of their names, or those that `binds` has.  Raises as `lower` does;
+    LoweringError for a stage without bounds.
+    """
+    schedule.fold_inlined()
+    inputs = [stage.tensor for stage in schedule.stages if stage.is_placeholder]
+    unknown = [
+        s.name for s in schedule.stages if isinstance(s.op, Compute) and not s.inlined and s not in bounds
+    ]
+    if unknown:
+        raise LoweringError(
+            f"schedule_ops: stage {unknown[0]} has no bounds; tir.infer_bound(schedule) has all"
+        )
+    return _Lowering(schedule, inputs, schedule.outputs, bounds, binds or {}).body("schedule_ops")
 
 
 class _Lowering:
-    def __init__(self, schedule: Schedule, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
-        schedule.fold_inlined()
+    def __init__(
+        self,
+        schedule: Schedule,
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        domains: Mapping[Stage, Domain],
+        binds: Mapping[Tensor, Buffer],
+    ) -> None:
+        """`schedule`: normalised."""
         self.schedule = schedule
-        self.inputs, self.outputs = _parameters(inputs), _parameters(outputs)
+        self.inputs, self.outputs = _parameters(inputs, binds), _parameters(outputs, binds)
         self.buffers: dict[Tensor, Buffer] = dict(zip(inputs, self.inputs, strict=True))
         self.copies: list[tuple[Tensor, Buffer]] = []
         for tensor, buffer in zip(outputs, self.outputs, strict=True):
@@ -47,7 +84,7 @@ class _Lowering:
                 self.buffers[tensor] = buffer
         self.origins: dict[Tensor, tuple[Expr, ...]] = {}
         self.values = ValueLowering(self.buffers, self.origins)
-        self.domains = infer_bound(schedule)
+        self.domains = domains
         self.readers: dict[Tensor, list[Stage]] = {}
         for stage in [s for s in schedule.stages if not s.inlined]:
             for tensor in reads_of(stage):
@@ -58,7 +95,8 @@ class _Lowering:
                 self.attached.setdefault(stage.attach.axis, []).append(stage)
                 self._allocate(stage, stage.tensor)
 
-    def run(self, name: str) -> PrimFunc:
+    def body(self, name: str) -> Stmt:
+        """The statement of the program, which is called `name`."""
         roots = [s for s in self.schedule.stages if not s.inlined and s.attach is None]
         led = {
             follower
@@ -79,9 +117,7 @@ class _Lowering:
             body = block(stmt, body)
             for buffer in own:
                 body = Allocate(buffer, body)
-        return PrimFunc(
-            name, tuple(self.inputs), tuple(self.outputs), body, dims_of(self.inputs, self.outputs)
-        )
+        return body
 
     def _buffers_of(self, stage: Stage) -> list[Buffer]:
         """The new buffers that a root stage writes.
@@ -143,7 +179,9 @@ class _Lowering:
         if isinstance(stage.op, Update):
             return lower_update(stage.tensor, stage.op, self.values)
         assert isinstance(stage.op, Extern)
-        raise LoweringError(f"stage {stage.name} is an extern function; it runs in Python, not in a kernel")
+        return lower_extern(
+            stage.op, [self.buffers[t] for t in stage.op.operands], self.buffers[stage.tensor]
+        )
 
     def _data(self, stage: Stage, domain: Domain) -> Stmt:
         """A stage without reduce axes."""
@@ -205,11 +243,11 @@ def dims_of(*parameters: Sequence[Buffer | Tensor]) -> tuple[Var, ...]:
     return tuple(dict.fromkeys(var for dim in dims if isinstance(dim, Expr) for var in free_vars(dim)))
 
 
-def _parameters(tensors: Sequence[Tensor]) -> list[Buffer]:
-    """Buffers by the tensors' names, numbered where another parameter of their kind has the name too."""
+def _parameters(tensors: Sequence[Tensor], binds: Mapping[Tensor, Buffer]) -> list[Buffer]:
+    """Buffers that are bound, else by the tensors' names; numbered where another of their kind has the name too."""
     count = Counter(tensor.name for tensor in tensors)
     return [
-        Buffer(t.name if count[t.name] == 1 else f"{t.name}_{position}", t.shape, t.dtype)
+        binds.get(t) or Buffer(t.name if count[t.name] == 1 else f"{t.name}_{position}", t.shape, t.dtype)
         for position, t in enumerate(tensors)
     ]
 

@@ -14,6 +14,7 @@ from .stmt import (
     Aligned,
     Allocate,
     Buffer,
+    CallPacked,
     For,
     HorizontalReduce,
     Load,
@@ -100,6 +101,8 @@ def _why_not_declared(view: View) -> str | None:
 def _used(view: View, stmt: Stmt) -> list[Buffer]:
     """The buffers that a statement itself is about."""
     used = [stmt.buffer] if isinstance(stmt, Store | Prefetch) else []
+    if isinstance(stmt, CallPacked):
+        used += [*stmt.operands, stmt.target]
     for node in view.nodes(stmt):
         if isinstance(node, Load):
             used.append(node.buffer)
@@ -121,8 +124,11 @@ def _why_not_read_only(view: View) -> str | None:
             for number, values in stmt.rows:
                 columns = zip(stmt.kinds[number].columns, values, strict=False)
                 inputs.update(id(column) for column, value in columns if id(value) in inputs)
-        if isinstance(stmt, Store) and id(stmt.buffer) in inputs:
-            return f"input {stmt.buffer.name} is stored to"
+        written = (
+            stmt.target if isinstance(stmt, CallPacked) else stmt.buffer if isinstance(stmt, Store) else None
+        )
+        if written is not None and id(written) in inputs:
+            return f"input {written.name} is stored to"
     return None
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ....base import GENERIC, Machine, Vectors
 from ....base.arith.expr import Expr, Shape, Var
+from ....base.kernel_options import DEFAULTS, Options
 from ....base.vocabulary import DType, dataclass
 from ...schedule.stages.kind import ForKind as ForKind
 
@@ -201,6 +202,20 @@ class Prefetch(Stmt):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class CallPacked(Stmt):
+    """`target` is one of the results of a Python function of arrays, that of number `output`.
+
+    It is as far as such a function is lowered: no phase takes it, and what calls it runs in Python.
+    """
+
+    name: str
+    function: Callable[..., object]
+    operands: tuple[Buffer, ...]
+    target: Buffer
+    output: int = 0
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class TransposedLoad(Stmt):
     """`variables[k] = buffer[ramp(base + k, stride, lanes); mask]` for as many `k` as there are lanes; then `body`.
 
@@ -256,7 +271,7 @@ class PrimFunc:
 
     `dims`: the symbolic dims, whose values it takes, too; extents of buffers are expressions of them.  `seen`: outputs
     whose length depends on data.  `vectors`: those of the target, for phases that make vectors of serial loops;
-    `machine`: its caches, the generic ones where none is told.
+    `machine`: its caches, the generic ones where none is told.  `options`: what phases do otherwise.
     """
 
     name: str
@@ -267,6 +282,7 @@ class PrimFunc:
     seen: tuple[Seen, ...] = ()
     vectors: Vectors | None = None
     machine: Machine = GENERIC
+    options: Options = DEFAULTS
 
     def __str__(self) -> str:
         from .text import to_text  # which stands on this module

@@ -26,6 +26,7 @@ from .stmt import (
     Allocate,
     Block,
     Buffer,
+    CallPacked,
     For,
     HorizontalReduce,
     If,
@@ -168,6 +169,9 @@ def _simple(s: Stmt) -> str:
     if isinstance(s, Prefetch):
         region = "" if all(n == 1 for n in s.shape) else f" of {_numbers(s.shape)}"
         return f"prefetch {s.buffer.name}[{', '.join(expr_text(i) for i in s.indices)}]{region}"
+    if isinstance(s, CallPacked):
+        operands = ", ".join([operand.name for operand in s.operands])
+        return f"{s.target.name} = call_packed {s.name}({operands})[{s.output}]"
     assert isinstance(s, Store), s
     mask = "" if s.mask is None else f"; {expr_text(s.mask)}"
     indices = ", ".join(expr_text(i) for i in s.indices)

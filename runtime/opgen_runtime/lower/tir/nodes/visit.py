@@ -10,6 +10,7 @@ from .stmt import (
     Allocate,
     Block,
     Buffer,
+    CallPacked,
     For,
     If,
     Kind,
@@ -57,6 +58,8 @@ class StmtMutator:
             return self.transposed(s)
         if isinstance(s, Outlined):
             return self.outlined(s)
+        if isinstance(s, CallPacked):
+            return s
         assert isinstance(s, Repetition), s
         return self.repetition(s)
 

@@ -18,6 +18,13 @@ from ....base.vocabulary import INDEX, DType
 from .stmt import Allocate, Buffer, For, ForKind, Load, Stmt, Store
 
 
+def decl_buffer(
+    shape: Sequence[int | Expr] | int | Expr, dtype: DType | str = "float32", name: str = "buffer"
+) -> Buffer:
+    """A buffer for an argument of a kernel, or one to write loop IR with."""
+    return Buffer(name, tuple(shape) if isinstance(shape, Sequence) else (shape,), DType(dtype))
+
+
 def load(buffer: Buffer, *indices: Expr | int) -> Expr:
     """`buffer[indices]`.  Raises LoweringError for another number of indices than the buffer has dims."""
     return Load(buffer.dtype, buffer, _indices(buffer, indices))

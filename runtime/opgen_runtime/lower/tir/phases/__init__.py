@@ -13,6 +13,7 @@ from typing import Final
 
 from ....base.contract import Contract, Rule, When, handed_in
 from ....base.errors import LoweringError
+from ....base.kernel_options import PHASE_OPTIONS
 from ....base.vocabulary import dataclass
 from ...schedule.stages.kind import ForKind
 from ..nodes.contract import COMMON, FLAT, LANES, LOWERED, SINGLE, View, check, no_loop
@@ -74,8 +75,14 @@ def _rows(*phases: tuple[str, Phase, _Rules], ends: str) -> tuple[PhaseRow, ...]
             rules = tuple([rule for rule in rules if rule is not COMMON])
         rules = (*rules, *promised)
         when = When.ALWAYS if name == phases[-1][0] else When.TESTS
-        made.append(PhaseRow(name, run, replace(LOWERED, when=when, rules=rules)))
+        made.append(PhaseRow(name, _optional(name, run), replace(LOWERED, when=when, rules=rules)))
     return tuple(made)
+
+
+def _optional(name: str, run: Phase) -> Phase:
+    """The phase, where the kernel's options do not leave it out."""
+    option = PHASE_OPTIONS.get(name)
+    return run if option is None else lambda func: run(func) if func.options[option] else func
 
 
 PHASES: Final = _rows(

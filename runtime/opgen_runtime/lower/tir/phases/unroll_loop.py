@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 from ....base.arith import Const, Expr, Var, const
+from ....base.kernel_options import UNROLL_MAX_STEPS
 from ....base.vocabulary import INDEX
 from ..nodes.folding import Template
 from ..nodes.stmt import Block, For, ForKind, PrimFunc, Stmt
 from ..nodes.visit import StmtMutator, block, children, statements, trips
-
-_MAX_STATEMENTS: Final = 512  # beyond this the loop stays
 
 
 def unroll_loop(func: PrimFunc) -> PrimFunc:
@@ -19,14 +17,17 @@ def unroll_loop(func: PrimFunc) -> PrimFunc:
     loops = [s for s in statements(func.body) if isinstance(s, For) and s.kind is ForKind.UNROLLED]
     if not loops:
         return func
-    return func.with_body(_Unroll({s.var for s in loops}).stmt(func.body))
+    most = int(func.options[UNROLL_MAX_STEPS])
+    return func.with_body(_Unroll({s.var for s in loops}, most).stmt(func.body))
 
 
 class _Unroll(StmtMutator):
     """Walks the body of an unrolled loop once an iteration; what expressions share with the last one is kept."""
 
-    def __init__(self, variables: set[Var]) -> None:
+    def __init__(self, variables: set[Var], most: int) -> None:
+        """`most`: the statements that a loop may become."""
         self.variables = variables
+        self.most = most
         self.values: dict[Var, Expr] = {}
         self.templates: dict[int, Template] = {}
 
@@ -42,7 +43,7 @@ class _Unroll(StmtMutator):
         count = trips(s)
         if s.kind is not ForKind.UNROLLED:
             return super().loop(s)
-        if count is None or count * _size(s.body) > _MAX_STATEMENTS:
+        if count is None or count * _size(s.body, self.most) > self.most:
             return super().loop(replace(s, kind=ForKind.SERIAL))
         steps: list[Stmt] = []
         for step in range(count):
@@ -52,12 +53,12 @@ class _Unroll(StmtMutator):
         return block(*steps)
 
 
-def _size(s: Stmt) -> int:
-    """How many statements there are when the unrolled loops inside are expanded."""
-    inner = sum(_size(part) for part in children(s))
+def _size(s: Stmt, most: int) -> int:
+    """How many statements there are when the unrolled loops inside are expanded, those of at most `most`."""
+    inner = sum(_size(part, most) for part in children(s))
     if isinstance(s, Block):
         return inner
     if isinstance(s, For) and s.kind is ForKind.UNROLLED and (count := trips(s)) is not None:
         expanded = count * inner
-        return expanded if expanded <= _MAX_STATEMENTS else 1 + inner
+        return expanded if expanded <= most else 1 + inner
     return 1 + inner

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from ....base.arith import Binary, Const, Expr, Select, Var, const, logical_not, post_order, structural_equal
 from ....base.arith.relax import Relaxer
+from ....base.kernel_options import VECTORIZE_DISABLE
 from ....base.vocabulary import BOOL, INDEX
 from ..analysis.region import is_within
 from ..nodes.combine import identity
@@ -42,11 +43,12 @@ def vectorize_loop(func: PrimFunc) -> PrimFunc:
     """The function without vectorized loops."""
     if not any(isinstance(s, For) and s.kind is ForKind.VECTORIZED for s in statements(func.body)):
         return func
-    return func.with_body(_Vectorize().stmt(func.body))
+    return func.with_body(_Vectorize(disabled=bool(func.options[VECTORIZE_DISABLE])).stmt(func.body))
 
 
 class _Vectorize(StmtMutator):
-    def __init__(self) -> None:
+    def __init__(self, disabled: bool) -> None:
+        self.disabled = disabled
         self.trips: dict[Var, int | None] = {}
 
     def loop(self, s: For) -> Stmt:
@@ -55,7 +57,11 @@ class _Vectorize(StmtMutator):
         if s.kind is not ForKind.VECTORIZED:
             return s if body is s.body else For(s.var, s.minimum, s.extent, s.kind, body)
         serial = For(s.var, s.minimum, s.extent, ForKind.SERIAL, body)
-        if not isinstance(s.extent, Const) or not (isinstance(s.minimum, Const) and s.minimum.value == 0):
+        if (
+            self.disabled
+            or not isinstance(s.extent, Const)
+            or not (isinstance(s.minimum, Const) and s.minimum.value == 0)
+        ):
             return serial
         if not 1 < int(s.extent.value) <= MAX_LANES or _has_vectors(body):
             return serial

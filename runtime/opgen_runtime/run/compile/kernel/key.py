@@ -11,6 +11,7 @@ from typing import Final, TypeGuard
 from .... import ir
 from ....base import Target
 from ....base.contract import is_own
+from ....base.kernel_options import DEFAULTS, Options
 from ....codegen import LLVM_VERSION, LLVMLITE_VERSION
 from ....declaration import OpDeclaration, called
 from ....declaration.compute import extern
@@ -30,18 +31,21 @@ def front_key(
     hooks: Mapping[str, Callable[..., object]] = MappingProxyType({}),
     digest: str = "",
     constant: Collection[int] = (),
+    options: Options = DEFAULTS,
 ) -> str | None:
     """A hex digest, equal in every process for equal segments, or None if the kernel must not be kept.
 
     It covers the structure and types of the segment, the declarations of its ops with their generated modules
     and schedules, the runtime's sources, the target with the values of its machine in place of its name, the versions
     of LLVM and llvmlite, and the hooks with all that they import.  `digest`: the structural digest of the function,
-    where it is known.  `constant`: which operands are; their values have no part in it.
+    where it is known.  `constant`: which operands are; their values have no part in it.  `options`: of the phases.
     """
     known = digest or ir.structural_digest(function)
     parts = [known, _environment(), target.kernel_key, str(sorted(constant))]
     if not target.is_host:
         parts.append(f"constants by {target.evaluating.kernel_key}")
+    if options.changed:
+        parts.append(str(options.changed))
     parts.append(str([dim.hint for dim in dims_in(function)]))
     for stage, hook in sorted(hooks.items()):
         found = digest_of(hook)

@@ -40,7 +40,8 @@ class Request:
     """A segment that is to be compiled.
 
     `hooks`: users' functions by the names of the stages after which they run.  `instruments` watch the stages.
-    `constant`: the positions of the operands, tuples spread, that have the same value in all runs.
+    `constant`: the positions of the operands, tuples spread, that have the same value in all runs.  `options`: of its
+    phases.
     """
 
     function: ir.Function
@@ -48,6 +49,7 @@ class Request:
     hooks: Mapping[str, tir.Phase] = field(default_factory=dict)
     instruments: tuple[PassInstrument, ...] = ()
     constant: frozenset[int] = frozenset()
+    options: tir.Options = tir.Options()
 
     @property
     def name(self) -> str:

@@ -74,7 +74,8 @@ def translate(request: Request) -> Segment | EmptyKernel:
         specialisations = apart(pairs)
     else:
         try:
-            return segment_of(request.function, request.target, request.constant)
+            made = segment_of(request.function, request.target, request.constant)
+            return replace(made, options=request.options)
         except AccessError:  # it is inside for some sizes only, as where a dim meets a number in a broadcast
             number = find_broadcast_number(request.function)
             if number is None:
@@ -82,7 +83,13 @@ def translate(request: Request) -> Segment | EmptyKernel:
             pairs, specialisations = (number,), specialise_broadcast_number(number[1])
     equal = {dim: size for size, dim in pairs}
     made = segment_of(specialised(request.function, equal), request.target, request.constant)
-    return replace(made, function=request.function, specialisations=specialisations, broadcast_number=number)
+    return replace(
+        made,
+        function=request.function,
+        specialisations=specialisations,
+        broadcast_number=number,
+        options=request.options,
+    )
 
 
 def normalize(segment: Segment) -> Normal | ExternKernel | SymbolicExternKernel:
@@ -138,7 +145,7 @@ def _specialised(normal: Normal, specialisation: Specialisation) -> Normal | Non
         made = segment_of(specialised(segment.function, specialisation.values), segment.target, constant)
     except OpgenError:
         return None
-    return Normal(made, tuple(te.normalize(made.outputs)))
+    return Normal(replace(made, options=segment.options), tuple(te.normalize(made.outputs)))
 
 
 def _scheduled(normal: Normal) -> Scheduled:
@@ -221,13 +228,18 @@ def lower(scheduled: Scheduled | Written) -> Lowered:
         if isinstance(given, tir.PrimFunc):
             written = replace(given, name=program.name, dims=program.variables)
         else:
-            written = tir.lower(given, program.inputs, program.outputs, program.name)
+            written = tir.lower(given, program.inputs, program.outputs, program.name, program.binds)
         target = program.target
-        return Lowered(program, replace(written, vectors=target.vectors, machine=target.machine))
+        written = replace(written, vectors=target.vectors, machine=target.machine, options=program.options)
+        return Lowered(program, written)
     normal, segment = scheduled.normal, scheduled.normal.segment
     func = tir.lower(scheduled.schedule, segment.inputs, normal.outputs, segment.name)
     func = replace(
-        func, seen=tuple(_seen(segment)), vectors=segment.target.vectors, machine=segment.target.machine
+        func,
+        seen=tuple(_seen(segment)),
+        vectors=segment.target.vectors,
+        machine=segment.target.machine,
+        options=segment.options,
     )
     versions = [Version(each.specialisation, lower(each.what).func) for each in scheduled.versions]
     return Lowered(segment, func, tuple(versions))

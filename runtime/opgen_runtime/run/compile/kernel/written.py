@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class Program:
     """Tensors that one kernel takes and gives, where a segment would be a function of the graph.
 
-    `dims`: the values of the dims that are variables, once arrays have given them.
+    `dims`: the values of the dims that are variables, once arrays have given them.  `binds`: buffers of parameters.
+    `options`: of the phases.
     """
 
     name: str
@@ -31,6 +32,8 @@ class Program:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     dims: Mapping[Var, int] = field(default_factory=dict)
+    binds: Mapping[Tensor, tir.Buffer] = field(default_factory=dict)
+    options: tir.Options = tir.Options()
 
     @property
     def is_own(self) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from ....base.contract import Contract, handed_in
 from ....base.errors import ExecutorError, did_you_mean
 from ....base.forks import importing
-from ....ir import Call, Constant, Expr, Function, IRModule, Var, post_order, substitute
+from ....ir import Call, Constant, Function, IRModule, Var, post_order, substitute
 from ....ir.visitor import free_vars
 from ....operator import TupleType, is_narrower
 from ..interpret import as_array
@@ -25,18 +26,29 @@ from .program_records import Asked, Built, Closed, Cut, Linked, Planned, Prepare
 def bind(asked: Asked) -> Closed:
     """A module whose main has constants for the params that have values, and all of whose functions are closed."""
     module = module_given(asked.module, asked.params)
-    for name, function in module.functions.items():
-        free = dict.fromkeys([var.name_hint for var in free_vars(function)])
-        if free:
-            known = ", ".join([param.name_hint for param in function.params]) or "none"
-            raise ExecutorError(
-                f"{name.name} reads {', '.join(free)}, which nothing in it binds; its parameters are: {known}"
-            )
+    check_closed(module)
     return Closed(module, asked.target, asked.context, asked.donations)
+
+
+def check_closed(module: IRModule, known: Collection[Var] = ()) -> None:
+    """Raises ExecutorError for variables that nothing binds, by name; but for those that are `known`."""
+    for name, function in module.functions.items():
+        free = dict.fromkeys([var.name_hint for var in free_vars(function) if var not in known])
+        if free:
+            params = ", ".join([param.name_hint for param in function.params]) or "none"
+            raise ExecutorError(
+                f"{name.name} reads {', '.join(free)}, which nothing in it binds; its parameters are: {params}"
+            )
 
 
 def module_given(module: IRModule | Function, params: Values | None) -> IRModule:
     """A module whose main has constants for some parameters."""
+    module = as_module(module)
+    return with_constants(module, constants_of(module["main"], params)) if params else module
+
+
+def as_module(module: IRModule | Function) -> IRModule:
+    """What is to be compiled as a module, which has a main.  Raises ExecutorError for anything else."""
     if isinstance(module, Function):
         module = IRModule.from_expr(module)
     if not isinstance(module, IRModule):
@@ -47,13 +59,13 @@ def module_given(module: IRModule | Function, params: Values | None) -> IRModule
         raise ExecutorError(
             f"the module has no main; it has {', '.join(v.name for v in module) or 'no function'}"
         )
-    return module.with_functions({"main": _with_values(module["main"], params)}) if params else module
+    return module
 
 
-def _with_values(main: Function, params: Values) -> Function:
-    """The function with constants for some parameters."""
+def constants_of(main: Function, params: Values) -> dict[Var, Constant]:
+    """The values of some parameters, by variable.  Raises ExecutorError for names and values that do not fit."""
     by_name = {param.name_hint: param for param in main.params}
-    values: dict[Var, Expr] = {}
+    values: dict[Var, Constant] = {}
     for given, value in params.items():
         param = by_name.get(given) if isinstance(given, str) else given
         if param is None or param not in main.params:
@@ -67,8 +79,15 @@ def _with_values(main: Function, params: Values) -> Function:
                 f"parameter {param.name_hint!r}: expected {param.checked_type}, found {constant.checked_type}"
             )
         values[param] = constant
+    return values
+
+
+def with_constants(module: IRModule, values: Mapping[Var, Constant]) -> IRModule:
+    """The module whose main has constants for some variables, which are no parameters any more."""
+    main = module["main"]
     rest = tuple([param for param in main.params if param not in values])
-    return Function(rest, substitute(main.body, values), main.ret_type, main.type_params, main.attrs)
+    body = substitute(main.body, dict(values))
+    return module.with_functions({"main": Function(rest, body, main.ret_type, main.type_params, main.attrs)})
 
 
 def cut(closed: Closed) -> Cut:
