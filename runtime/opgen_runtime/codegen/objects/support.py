@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -21,11 +22,17 @@ _numbers: Final = itertools.count()  # libraries of one name would not be linked
 
 
 def load_module(
-    name: str, text: str, exports: tuple[str, ...], cache: ObjectCache | None, level: int = 0
+    name: str,
+    text: str,
+    exports: tuple[str, ...],
+    cache: ObjectCache | None,
+    level: int = 0,
+    addresses: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, int]:
     """Addresses of `exports` of the module, compiled for this machine or found in `cache` (None: the user's).
 
     The code stays in memory until the process ends; a module may be loaded more than once.  `level`: see `compiled`.
+    `addresses`: of what it needs and the C library does not have.
     Raises CodegenError if it cannot be linked.
     """
     jit = orc()
@@ -33,6 +40,9 @@ def load_module(
     builder = llvm.JITLibraryBuilder().add_object_img(object_code)
     for symbol in undefined_symbols(object_code):
         if symbol == "_GLOBAL_OFFSET_TABLE_":
+            continue
+        if symbol in addresses:
+            builder.import_symbol(symbol, addresses[symbol])
             continue
         function = getattr(_process, symbol, None)
         if function is None:

@@ -78,8 +78,8 @@ def build_loops(
 ) -> TensorFunction:
     """A function of arrays, one for each parameter of a kernel: its inputs, then its outputs.
 
-    Compiled for `target`, the current target by default.  Raises LoweringError for what is no loop IR, and for a dim that no
-    shape has, and what the compiler raises.
+    Compiled for `target`, the current one by default.  Raises LoweringError for what is no loop IR, and for a dim that
+    no shape has, and what the compiler raises.
     """
     chosen = Target.current() if target is None else Target.parse(target)
     inputs, outputs = (

@@ -65,6 +65,11 @@ class Executable(HasParams):
         return None
 
     @property
+    def whole(self) -> Kernel | None:
+        """The native function that it is, whose outputs are the flat results in order; None where it is none."""
+        return None
+
+    @property
     def why_interpreted(self) -> str | None:
         """Why it has no machine code of its own, so that its kernels are called from Python; None where it has."""
         return None
@@ -217,6 +222,11 @@ class Native(Executable):
         plan = self.plan
         order = self.compiled if plan is None else [self.compiled[run.kernel] for run in plan.runs]
         return tuple([kernel.name for kernel in order])
+
+    @property
+    def whole(self) -> Kernel | None:
+        in_order = self._result in (0, tuple(range(len(self._whole.outputs))))
+        return self._whole if in_order else None
 
     def footprint(self) -> Footprint:
         yield from super().footprint()

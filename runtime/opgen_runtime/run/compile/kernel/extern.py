@@ -88,7 +88,7 @@ class ExternKernel(Kernel):
         """The function on the operands whose addresses lie at `data`."""
         slots = (*self.inputs, *self.outputs)
         addresses = (ctypes.c_void_p * len(slots)).from_address(data)
-        arrays = [_array(slot, address or 0) for slot, address in zip(slots, addresses, strict=True)]
+        arrays = [array_at(slot, address or 0) for slot, address in zip(slots, addresses, strict=True)]
         for array in arrays[: len(self.inputs)]:
             array.flags.writeable = False
         self.run(arrays[: len(self.inputs)], arrays[len(self.inputs) :])
@@ -171,7 +171,7 @@ class SymbolicExternKernel(SymbolicKernel):
             kernel._call(data, dims)
 
 
-def _array(slot: Slot, address: int) -> np.ndarray:
+def array_at(slot: Slot, address: int) -> np.ndarray:
     """The array of a slot in memory that is somebody else's."""
     size = slot.dtype.itemsize * math.prod(slot.shape)
     memory = (ctypes.c_uint8 * size).from_address(address)

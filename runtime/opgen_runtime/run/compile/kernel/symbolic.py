@@ -112,13 +112,15 @@ class SymbolicKernel(Kernel):
             if found is not NotImplemented:
                 return [found] if len(self.outputs) == 1 else list(found)
         shapes = tuple([np.shape(array) for array in inputs])
-        kernel = self._kernels.get(shapes)
-        if kernel is None:
-            kernel = self._kernels.put(shapes, self._at(shapes))
-        elif kernel is self._before:
+        kernel = self.at(shapes)
+        if kernel is self._before:
             self._last = kernel.entry()
         self._before = kernel
         return kernel.run(inputs, outputs)
+
+    def at(self, shapes: tuple[tuple[int, ...], ...]) -> Kernel:
+        """The kernel for inputs of these shapes, kept for those that follow.  Raises ExecutorError as `run`."""
+        return self._kernels.get(shapes) or self._kernels.put(shapes, self._at(shapes))
 
     def _at(self, shapes: Sequence[tuple[int, ...]]) -> Kernel:
         """The kernel for inputs of these shapes; one that does not fit is refused when it runs."""
@@ -181,9 +183,7 @@ class SymbolicKernel(Kernel):
 
     def memory(self, shapes: Sequence[tuple[int, ...]]) -> int:
         """Bytes that a run on inputs of these shapes takes at a time: its results.  Raises ExecutorError as `run`."""
-        key = tuple(shapes)
-        kernel = self._kernels.get(key) or self._kernels.put(key, self._at(shapes))
-        return sum([slot.nbytes for slot in kernel.outputs])
+        return sum([slot.nbytes for slot in self.at(tuple(shapes)).outputs])
 
     def dims_text(self) -> list[str]:
         """A line on each dim."""

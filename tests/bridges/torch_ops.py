@@ -1,0 +1,239 @@
+"""Every op in torch: `python -m tests.bridges.torch_ops [OP ...] [--checks values,fake,opcheck,gradients]`.
+
+values     all declared cases, on ordinary data: equal to `eager`, to the bit
+fake       the first case with all dims dynamic: whether the results' sizes are symbols, too
+opcheck    the first case: torch's own four tests
+gradients  the first case that has a gradient, in float64, inside its domain: gradcheck in both modes, gradgradcheck
+
+Prints how many of how many, and each op that is not among them with its reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import opgen_runtime.bridges.torch as T
+from opgen_runtime import eager
+from opgen_runtime.bridges.programs import Declared
+from opgen_runtime.bridges.torch.schema import given
+from opgen_runtime.bridges.torch.tensors import array_of, tensor_of
+from opgen_runtime.operator import TupleType
+from opgen_runtime.testing.cases import Case, case_call, specs_of
+from opgen_runtime.testing.data import ordinary
+from opgen_runtime.testing.gradient import gradient_case
+from opgen_runtime.testing.suite import Suite, suite_of
+
+GENERATED = Path(__file__).parents[1] / "generated"
+OPCHECKS = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
+
+
+class NotMeant(Exception):
+    """The check does not apply: the message says why."""
+
+
+def suites(names: Sequence[str]) -> Iterator[type[Suite]]:
+    """The generated suites of these ops, of all if there is no name."""
+    for path in sorted(GENERATED.glob("test_*.py")):
+        if names and path.stem.removeprefix("test_") not in names:
+            continue
+        spec = importlib.util.spec_from_file_location(f"bridges_{path.stem}", path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        yield suite_of(module)
+
+
+def arrays_of(suite: type[Suite], case: Case) -> list[Any]:
+    """Ordinary values for the operands."""
+    return [
+        None
+        if spec is None
+        else tuple([ordinary(each, f"{case} {k} {j}") for j, each in enumerate(spec)])
+        if isinstance(spec, tuple)
+        else ordinary(spec, f"{case} {k}")
+        for k, spec in enumerate(specs_of(suite.op, case))
+    ]
+
+
+def attrs_of(suite: type[Suite], case: Case) -> dict[str, Any]:
+    """All attrs of the call."""
+    attrs = case_call(suite.op, case)[0].attrs
+    return {} if attrs is None else attrs.as_dict()
+
+
+def tensors_of(operands: Sequence[Any]) -> list[Any]:
+    def one(array: np.ndarray) -> torch.Tensor:
+        return tensor_of(np.array(array, order="C"), array.dtype.name)
+
+    return [
+        None if each is None else [one(item) for item in each] if isinstance(each, tuple) else one(each)
+        for each in operands
+    ]
+
+
+def arguments(suite: type[Suite], operands: Sequence[Any], attrs: dict[str, Any]) -> dict[str, Any]:
+    """A call of the raw op, by name."""
+    op = T.operator(suite.op.name)
+    names = [each.name for each in op.program.operands]
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in attrs.items()}
+    return dict(zip(names, operands, strict=True)) | given(op.schema, plain)
+
+
+def listed(found: Any) -> list[Any]:
+    return list(found) if isinstance(found, list | tuple) else [found]
+
+
+def check_values(suite: type[Suite]) -> str:
+    op = T.operator(suite.op.name)
+    for case in suite.declared_cases:
+        arrays, attrs = arrays_of(suite, case), attrs_of(suite, case)
+        wanted = listed(eager.op(suite.op.name)(*arrays, **attrs))
+        found = listed(op.public(**arguments(suite, tensors_of(arrays), attrs)))
+        assert len(found) == len(wanted), f"{case}: {len(found)} results, expected {len(wanted)}"
+        for a, b in zip(found, wanted, strict=True):
+            got = array_of(a)
+            assert (got.shape, got.dtype) == (b.shape, b.dtype), f"{case}: another type than eager's"
+            assert got.tobytes() == np.ascontiguousarray(b).tobytes(), f"{case}: other values than eager's"
+    return f"{len(suite.declared_cases)} cases"
+
+
+def check_fake(suite: type[Suite]) -> str:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext
+
+    op, case = T.operator(suite.op.name), suite.declared_cases[0]
+    tensors = tensors_of(arrays_of(suite, case))
+    mode = FakeTensorMode(shape_env=ShapeEnv())
+
+    def dynamic(tensor: Any) -> Any:
+        context = StatelessSymbolicContext(dynamic_sizes=[DimDynamic.DYNAMIC] * tensor.dim())
+        return mode.from_tensor(tensor, symbolic_context=context)
+
+    fakes = [
+        None
+        if each is None
+        else [dynamic(item) for item in each]
+        if isinstance(each, list)
+        else dynamic(each)
+        for each in tensors
+    ]
+    with mode:
+        found = listed(op.overload(**arguments(suite, fakes, attrs_of(suite, case))))
+    sizes = [extent for each in found for extent in each.shape]
+    return "symbolic" if any(isinstance(extent, torch.SymInt) for extent in sizes) else "static"
+
+
+def check_opcheck(suite: type[Suite]) -> str:
+    op, case = T.operator(suite.op.name), suite.declared_cases[0]
+    tensors = tensors_of(arrays_of(suite, case))
+    made = gradient_case(suite.op, case) if differentiable(op.program) else None
+    if made is not None:  # inside the domain: torch compares NaN with NaN
+        inside = iter(made.arrays)
+        tensors = [
+            None
+            if each is None
+            else [_like(item, next(inside)) for item in each]
+            if isinstance(each, list)
+            else _like(each, next(inside))
+            for each in tensors
+        ]
+    kwargs = arguments(suite, tensors, attrs_of(suite, case))
+    for test in OPCHECKS:
+        torch.library.opcheck(op.overload, (), kwargs, test_utils=test)
+    return "4 tests"
+
+
+def _like(tensor: torch.Tensor, values: np.ndarray) -> torch.Tensor:
+    found = torch.from_numpy(values.astype(np.float64)).to(tensor.dtype)
+    return found.requires_grad_() if found.is_floating_point() else found
+
+
+def check_gradients(suite: type[Suite]) -> str:
+    op = T.operator(suite.op.name)
+    if not differentiable(op.program):
+        raise NotMeant("no gradient")
+    made = next(
+        (
+            found
+            for found in (gradient_case(suite.op, case) for case in suite.declared_cases)
+            if found is not None
+        ),
+        None,
+    )
+    if made is None or any(each.dtype != np.float64 for each in made.arrays if each.dtype.kind == "f"):
+        raise NotMeant("no case in float64")
+    places = [at for _, at in made.operands()]
+    attrs = {} if made.attrs is None else made.attrs.as_dict()
+    flat = [tensor_of(array.copy(), array.dtype.name) for array in made.arrays]
+    wanted = [flat[at].requires_grad_() for at in places]
+
+    def call(*given_: torch.Tensor) -> Any:
+        rest = iter([given_[places.index(k)] if k in places else each for k, each in enumerate(flat)])
+        operands = [
+            ([next(rest) for _ in type_.fields] or None) if isinstance(type_, TupleType) else next(rest)
+            for type_ in made.types
+        ]
+        operands = [
+            each if each is not None or declared.kind != "several" else []
+            for each, declared in zip(operands, op.program.operands, strict=True)
+        ]
+        found = listed(op.overload(**arguments(suite, operands, attrs)))
+        return tuple([each for each in found if each.is_floating_point()])
+
+    torch.autograd.gradcheck(call, wanted, check_forward_ad=True, fast_mode=True)
+    torch.autograd.gradgradcheck(call, wanted, fast_mode=True)
+    return "both modes"
+
+
+def differentiable(program: Declared) -> bool:
+    stated: Any = program.declaration.traits.get("gradient", {})
+    return "none" not in stated
+
+
+CHECKS: dict[str, Callable[[type[Suite]], str]] = {
+    "values": check_values, "fake": check_fake, "opcheck": check_opcheck, "gradients": check_gradients,
+}  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("ops", nargs="*")
+    parser.add_argument("--checks", default=",".join(CHECKS))
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    failed = 0
+    for name in options.checks.split(","):
+        begin, passed, count = time.perf_counter(), dict[str, int](), 0
+        for suite in suites(options.ops):
+            try:
+                found = CHECKS[name](suite)
+            except NotMeant:
+                continue
+            except Exception as error:
+                first = " ".join(str(error).split())[:300]
+                print(f"  {name}: {suite.op.name}: {type(error).__name__}: {first}", flush=True)
+                found, failed = "", failed + 1
+            count += 1
+            if found:
+                passed[found if name == "fake" else ""] = passed.get(found if name == "fake" else "", 0) + 1
+        parts = ", ".join(f"{number} {what}".rstrip() for what, number in passed.items())
+        print(f"{name}: {parts} of {count} ops, {time.perf_counter() - begin:.0f} s", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
