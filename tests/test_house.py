@@ -31,6 +31,7 @@ PRINTING: Final[tuple[Arrow, ...]] = (
     ("base.arith.expr", "base.arith.printer"),
     ("ir.expr", "ir.printer"),
     ("ir.module", "ir.printer"),
+    ("lower.tir.nodes.stmt", "lower.tir.nodes.text"),
 )
 MANY_FILES: Final = 16
 GENERATED_FOLDERS: Final = frozenset({"opgen_runtime.ops"})

@@ -48,18 +48,18 @@ def test_derivatives_have_names_of_their_own_and_are_found_again_by_path():
 
 
 def test_an_adjoint_takes_results_that_are_given_and_computes_others():
-    vjp = program_of("tanh").vjp
-    y = np.tanh(X)
+    vjp = program_of("exp").vjp
+    y = np.exp(X)
     (with_result,) = run(vjp, [F, F, F], [X, y, G], wrt=(0,))
     (without,) = run(vjp, [F, None, F], [X, G], wrt=(0,))
-    np.testing.assert_allclose(with_result, G * (1 - y * y), rtol=1e-14)
-    np.testing.assert_allclose(without, G * (1 - y * y), rtol=1e-12)
+    np.testing.assert_allclose(with_result, G * y, rtol=1e-14)
+    np.testing.assert_allclose(without, G * y, rtol=1e-12)
     (zero,) = run(vjp, [F, F, None], [X, y], wrt=(0,))
     assert not zero.any()
 
 
 def test_results_that_no_adjoint_reads_are_told():
-    assert program_of("tanh").vjp.reads([F], {"wrt": (0,)}) == (True,)
+    assert program_of("exp").vjp.reads([F], {"wrt": (0,)}) == (True,)
     assert program_of("sin").vjp.reads([F], {"wrt": (0,)}) == (False,)
 
 
@@ -92,11 +92,11 @@ def test_the_change_along_tangents_is_the_transpose_of_the_adjoint(name):
 
 
 def test_an_adjoint_has_an_adjoint():
-    program = program_of("tanh").vjp.vjp
-    y, c = np.tanh(X), np.cos(X)
+    program = program_of("exp").vjp.vjp
+    y, c = np.exp(X), np.cos(X)
     of_y, of_g = run(program, [F, F, F, (), (F,)], [X, y, G, c], wrt=(0,), wrt2=(1, 2))
-    np.testing.assert_allclose(of_y, -2 * y * G * c, rtol=1e-12)
-    np.testing.assert_allclose(of_g, (1 - y * y) * c, rtol=1e-12)
+    np.testing.assert_allclose(of_y, G * c, rtol=1e-12)
+    np.testing.assert_allclose(of_g, y * c, rtol=1e-12)
 
 
 def test_types_are_inferred_of_symbolic_dims():

@@ -2,7 +2,6 @@
 
 errors.py  vocabulary.py     what raises, and names for things
 contract.py                  rules in tables
-tokens.py                    what texts are made of, with places for messages
 version.py                   of the package
 functions.py                 functions by dotted name
 dataclass.py                 `dataclass` as in the standard library, made in a quarter of its time

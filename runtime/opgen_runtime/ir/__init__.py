@@ -15,7 +15,7 @@ text.py          names, types and constants as text
 printer.py       programs as text
 picture.py       programs as pictures: drawing.py (nodes, edges, groups), drawn.py and artist.py (of functions and
                  modules), dot.py, svg.py (and its layout)
-tokens.py, type_parser.py, parser.py     text as programs
+type_parser.py, parser.py                text as programs (of tokens of base.arith)
 structural.py    structural equality, hash, digest
 well_formed.py   the rules that making nodes does not check
 """

@@ -19,8 +19,8 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from ..base.arith.tokens import Token, Tokens, parse_error
 from ..base.errors import OpgenError, ParseError
-from ..base.tokens import Token, Tokens, parse_error
 from ..base.vocabulary import DTYPES, DType
 from ..operator import Attrs, Op, Type
 from ..operator import TypeVar as TypeParameter

@@ -30,8 +30,8 @@ from ..base.arith import (
 )  # fmt: skip
 from ..base.arith.expr import Const, Dim
 from ..base.arith.expr import Expr as DimExpr
+from ..base.arith.tokens import Tokens
 from ..base.errors import OpgenError
-from ..base.tokens import Tokens
 from ..operator import FuncType, TensorType, TupleType, Type, TypeVar
 
 _FUNCTIONS: dict[str, Callable[..., DimExpr]] = {

@@ -15,9 +15,9 @@ from ...base.errors import ExecutorError, LoweringError, ScheduleError
 from ...base.garbage import rare_collections
 from ...compute.te import Extern, Placeholder, Tensor, placeholder
 from ...ir import admit
-from ...lower import tir
 from ...lower.schedule import Schedule
 from ...lower.schedule.contract import SCHEDULE, Made
+from ...lower.tir import PrimFunc
 from ...transform import PassContext
 from .kernel import steps
 from .kernel.extern import ExternKernel
@@ -27,7 +27,7 @@ from .kernel.written import Program, Written
 from .pipeline import after, between, check_hooks, check_runs_here, through_kernel
 from .specialisations import Specialisations
 
-__all__ = ["Schedule", "Tensor", "TensorFunction", "build_loops", "build_schedule", "lower"]
+__all__ = ["PrimFunc", "Schedule", "Tensor", "TensorFunction", "build_loops", "build_schedule", "lower"]
 
 
 def lower(
@@ -74,7 +74,7 @@ def build_schedule(
 
 @rare_collections()
 def build_loops(
-    func: tir.PrimFunc, target: Target | str | None = None, name: str | None = None
+    func: PrimFunc, target: Target | str | None = None, name: str | None = None
 ) -> TensorFunction:
     """A function of arrays, one for each parameter of a kernel: its inputs, then its outputs.
 

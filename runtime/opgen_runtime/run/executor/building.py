@@ -8,10 +8,9 @@ from typing import Any, overload
 from ...base import Target
 from ...base.forks import importing
 from ...ir import Function, IRModule, Var
-from ...lower.tir import PrimFunc
 from ...transform import PassContext
 from ..compile.program.program_steps import as_module, constants_of
-from ..compile.scheduled import Schedule, Tensor, TensorFunction, build_loops, build_schedule
+from ..compile.scheduled import PrimFunc, Schedule, Tensor, TensorFunction, build_loops, build_schedule
 from .executable import Executable
 from .module_key import key_of_module
 from .source import Source

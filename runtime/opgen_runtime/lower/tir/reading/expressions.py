@@ -22,8 +22,8 @@ from ....base.arith.expr import Binary, Bitcast, Call, Cast, Compare, Const, Exp
 from ....base.arith.intrinsics import ELEMENT_FUNCTIONS
 from ....base.arith.literals import const
 from ....base.arith.structural import label
+from ....base.arith.tokens import Token, Tokens
 from ....base.errors import DTypeError, did_you_mean
-from ....base.tokens import Token, Tokens
 from ....base.vocabulary import BOOL, DTYPES, FLOAT32, INDEX, DType
 from ..nodes.stmt import Aligned, Buffer, HorizontalReduce, Load, Packed, Ramp, Shuffle, Splat
 from ..nodes.vector import MAX_LANES, Lanes

@@ -22,7 +22,7 @@ from typing import Final
 
 from ....base.arith.expr import Binary, Const, Dim, Expr, Var
 from ....base.arith.literals import const
-from ....base.tokens import Token, Tokens
+from ....base.arith.tokens import Token, Tokens
 from ....base.vocabulary import BOOL, INDEX
 from ...schedule.stages.kind import ForKind
 from ..nodes.stmt import (

@@ -6,7 +6,7 @@ import bisect
 import re
 from typing import Final, NamedTuple
 
-from .errors import ParseError
+from ..errors import ParseError
 
 _TOKEN: Final = re.compile(
     r"""(?P<space>(?:\s+|/\*.*?\*/)+)
