@@ -15,9 +15,9 @@ from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.target import Target
 from opgen_runtime.ir import Function, IRModule
 from opgen_runtime.lower.library.schedules import PARAMETERS
-from opgen_runtime.run.compile import pipeline
 from opgen_runtime.run.compile.kernel.dims import dims_in
 from opgen_runtime.run.compile.kernel.lazy_kernel import is_lazy
+from opgen_runtime.run.compile.programs import specialised
 from opgen_runtime.run.compile.tuning.records import (
     Record,
     read_records,
@@ -140,7 +140,7 @@ def _subjects(
         module = example_function(found.project, found.op, shapes, dtypes, attrs)
         modules = (f"{found.project.package}._{found.op.name}",)
     program = asked(module, params, target, context=PassContext(opt_level=level))
-    segments = pipeline.specialised(program).segments
+    segments = specialised(program).segments
     return [
         Subject(function, tuple(sorted(constant)), target, modules)
         for function, constant in zip(segments.functions, segments.constant, strict=True)

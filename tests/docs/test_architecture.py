@@ -40,6 +40,16 @@ ROWS: Final = [
 ]
 PATH: Final = re.compile(r"`((?:[\w<>*.-]+/)+[\w<>*.-]*)`")
 
+#: two pages; what is longer is a page of its own (docs/decisions.md, docs/one-call.md)
+MAX_LINES: Final = 130
+MAX_WIDTH_OF_PROSE: Final = 150
+
+
+def test_two_pages() -> None:
+    lines = PAGE.splitlines()
+    assert len(lines) <= MAX_LINES
+    assert [line for line in lines if len(line) > MAX_WIDTH_OF_PROSE and not line.startswith("|")] == []
+
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_newcomer_finds_the_place(kind: str) -> None:

@@ -13,7 +13,7 @@ from opgen_runtime.base.arith import const
 from opgen_runtime.base.target import Target
 from opgen_runtime.base.vocabulary import INDEX
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.run.compile import pipeline
+from opgen_runtime.run.compile import pipeline, programs
 from opgen_runtime.run.compile.kernel.kernel import EmptyKernel, Kernel, Slot
 from opgen_runtime.run.compile.kernel.parts import Parts
 from opgen_runtime.run.compile.kernel.segments import Site
@@ -321,7 +321,7 @@ TWO = ir.Function((MATRIX,), ops.softmax(ops.dense(ops.softmax(MATRIX, axis=1), 
 def until(stage: str, function: ir.Function = TWO) -> Any:
     """What the stage gives for a function."""
     program = asked(function, None, Target.parse("llvm -num-threads=1"))
-    *_, (_, record) = pipeline.through_program(program, pipeline.upto(stage, pipeline.PROGRAM))
+    *_, (_, record) = programs.through_program(program, pipeline.upto(stage, pipeline.PROGRAM))
     return record
 
 

@@ -13,7 +13,7 @@ import pytest
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.base.errors import ExecutorError, PassError
-from opgen_runtime.run.compile import pipeline, stage_texts
+from opgen_runtime.run.compile import pipeline, programs, stage_texts
 from opgen_runtime.run.compile.interpret import run_op_by_op
 from opgen_runtime.run.compile.program import arena, planning
 from opgen_runtime.run.compile.program.plan import Donation, Plan
@@ -83,7 +83,7 @@ def test_every_prefix_computes_the_same(name: str, monkeypatch: pytest.MonkeyPat
     program, arrays = PROGRAMS[name]
     wanted = expected(program, arrays)
     seen: list[str] = []
-    for stage, record in pipeline.through_program(asked(program)):
+    for stage, record in programs.through_program(asked(program)):
         assert stage.oracle is not None
         compare(stage.oracle(record, arrays), wanted)
         seen.append(stage.name)
@@ -115,7 +115,7 @@ def test_every_prefix_computes_the_same_of_donated_memory(name: str, monkeypatch
     monkeypatch.setenv("OPGEN_VERIFY", "1")
     function, arrays, donations, kinds = DONATED[name]
     wanted = expected(function, arrays)
-    for stage, record in pipeline.through_program(asked(function, donations=donations)):
+    for stage, record in programs.through_program(asked(function, donations=donations)):
         assert stage.oracle is not None
         compare(stage.oracle(record, arrays), wanted)
         if isinstance(record, Planned):
@@ -154,7 +154,7 @@ def test_the_stages_are_these() -> None:
 
 
 def test_sections_go_through_the_table_by_themselves() -> None:
-    found = pipeline.compile_program(asked(DATA))
+    found = programs.compile_program(asked(DATA))
     assert isinstance(found, Sections)
     assert [section.takes for section in found.cut.sections] == [(0,), (1,)]
     assert all([linked.whole is not None for linked in found.linked])

@@ -1,27 +1,19 @@
-"""The compiler: `pipeline.py`, its three tables of stages, and what the stages of a kernel do.
+"""The compiler: three tables of stages (`pipeline.py`), over rooms of which each imports those below it.
 
-stage.py      a row of the tables; stage_texts.py: what there is to see of a program on its way
-records.py    what stages of a kernel hand to one another; steps.py: the work of each
-program_*     the same for programs: records, steps, contracts, oracles; cut.py: programs in sections
-segment.py    a function of the graph IR -> tensor expressions, with the implementation chosen for each call
-key.py        the front key of the caches; provenance.py: digests of functions that users write; sources.py: of ours
-kernel.py     Kernel and its native form; pointers.py: addresses of arrays; buffers.py: memory of results
-entry.py      calls of kernels without Python in between; entry_text.py, entry_fields.py: their machine code;
-              trampoline.py: what calls them by vectorcall
-footprint.py  the memory of compiled programs; specialisations.py: what was compiled at calls, within a bound of it
-symbolic.py   kernels for all values of their dims; dims.py: which dims the types of a program have;
-              bound_dims.py: parameters that bind all dims of a segment
-parts.py      precompute and main: the kernels of a segment, and what constants alone decide
-segments.py   the segments of a program: which of them are one kernel, and what each is called with
-plan.py       how a program runs, as instructions over slots; planning.py makes plans, numbering.py
-              numbers slots, arena.py lays them out in memory; donated.py: results in the memory of parameters;
-              plan_contract.py, plan_places.py, plan_flow.py: its rules
-driver.py     a plan as one native function; program.py: in memory, called like a kernel
-artifact.py   a compiled program in one file; files.py: files read whole; c_library.py: as a C header and objects
-store.py      compiled programs, kept for other processes
-extern.py     kernels that call hand-written functions
-interpret/    programs by Python and numpy, node by node: the oracle of passes, and how what is not compiled runs
-written.py    schedules that users write, as they enter the table; scheduled.py: as functions of arrays
+pipeline.py          the tables, and the ways through GRAPH and KERNEL; programs.py: the way through PROGRAM
+stage.py             a row of the tables; stage_texts.py: what there is to see of a program on its way
+scheduled.py         schedules that users write, as functions of arrays
+specialisations.py   what was compiled at calls, within a bound of its memory
+store/               a compiled program in one file (artifact, files), as a C library, kept for other processes (store)
+program/             the stages of PROGRAM (program_steps, _records, _contracts, _oracles; cut: in sections),
+                     the plan (plan; made by planning, numbering, arena, in_place, donated; its rules: plan_contract,
+                     plan_places, plan_flow), and the program itself (driver: one native function; program)
+kernel/              the stages of KERNEL (steps, records, written), kernels (kernel; symbolic: of open dims; extern: of
+                     hand-written functions; parts: precompute and main), what they take and give (interface, sizes,
+                     dims), keys (key, provenance, sources), and the object cache (disk_cache)
+native/              calls without Python in between (entry, trampoline), memory of results (buffers)
+interpret/           programs by Python and numpy, node by node: the oracle of passes, and how what is not compiled runs
+tuning/              records of which values of the schedules' parameters are fastest, and the search
 """
 
 from typing import TYPE_CHECKING

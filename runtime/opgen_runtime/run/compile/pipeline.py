@@ -5,8 +5,8 @@ GRAPH    passes, module to module; the last of them partitions the program into 
 KERNEL   once a segment, between the caches: tensor expressions, schedule, loop IR, LLVM IR, machine code
 
 A pass is a row of GRAPH, a phase over loop IR one of `tir.PHASES`, which KERNEL takes up.  Whatever goes through the
-compiler goes through these tables: `compile_program`, `optimise` and `compile_segment`, the texts of `opgen explain`,
-hooks and instruments of a PassContext, the tests of every prefix.
+compiler goes through these tables: `compile_program` (programs.py), `optimise` and `compile_segment`, the texts of
+`opgen explain`, hooks and instruments of a PassContext, the tests of every prefix.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from typing import Any, Final
 import numpy as np
 
 from ...base import Target
-from ...base.contract import Contract, Rule, raise_defect, verifying
-from ...base.errors import AccessError, CodegenError, OpgenError, PassError, did_you_mean
+from ...base.contract import Contract, Rule
+from ...base.errors import AccessError, CodegenError, PassError, did_you_mean
 from ...base.forks import importing
 from ...base.lru_cache import LRUCache
 from ...ir import Function, IRModule
@@ -52,7 +52,7 @@ from ...transform import (
 )
 from ...transform.contract import PASS, SEGMENTS
 from .interpret import Arrays, run_op_by_op
-from .kernel import steps
+from .kernel import disk_cache, steps
 from .kernel.dims import dims_in
 from .kernel.kernel import Kernel, NativeKernel
 from .kernel.key import front_key
@@ -63,17 +63,7 @@ from .kernel.shared import shared_out
 from .kernel.symbolic import SymbolicKernel
 from .kernel.written import Written
 from .program import program_steps
-from .program.program_records import (
-    Asked,
-    Built,
-    Closed,
-    Cut,
-    Linked,
-    Planned,
-    Prepared,
-    Sections,
-    Specialised,
-)
+from .program.program_records import Built, Closed, Cut, Linked, Planned, Prepared, Specialised
 from .stage import B, Stage, Table
 from .tuning.records import tuned
 
@@ -267,7 +257,7 @@ def compile_parts(
     request = requested(function, target, context or PassContext.current(), constant, digest)
     hooks = request.hooks
     key = front_key(function, request.target, hooks, digest, constant, request.options)
-    parts = None if key is None else _kernels.get(key) or steps.kept(function, key, request.target)
+    parts = None if key is None else _kernels.get(key) or disk_cache.load(function, key, request.target)
     if parts is None:
         parts = _compile(request, key)
     return parts if key is None else _kernels.put(key, parts)
@@ -293,7 +283,7 @@ def _compile(request: Request, key: str | None) -> Parts:
         constants = scheduled.precompute.normal.segment.operands
         parts = Parts(record, scheduled.normal.segment.operands, precompute, constants)
     if key is not None:
-        steps.keep(compiled, key)
+        disk_cache.store(compiled, key)
     return parts
 
 
@@ -414,68 +404,6 @@ PROGRAM: Final[tuple[Stage[Any, Any], ...]] = (
     Stage("link", program_steps.link, _contract("LINKED"), Linked.texts, _oracle("of_linked")),
 )
 HOOKS: Final = (*HOOKABLE, *[stage.name for stage in PROGRAM if stage.hooked])
-
-
-def through_program(
-    record: Any, stages: Sequence[Stage[Any, Any]] = PROGRAM, name: str = "@main"
-) -> Iterator[tuple[Stage[Any, Any], Any]]:
-    """Each stage with the record after it, users' hooks included; `name`: what the program is called.
-
-    Where "cut" finds sections, each goes through the stages after it by itself.
-    """
-    context: PassContext = record.context if isinstance(record, Asked) else record.closed.context
-    is_checked = verifying()
-    for stage in stages:
-        for watch in context.instruments:
-            watch.run_before_stage(name, stage.name)
-        record = stage.run(record)
-        for contract in stage.contracts if is_checked else ():  # what users give is checked where they do
-            for thing in record.things():
-                contract.verify(thing, f"{name}, after {stage.name}")
-        hook = context.hooks.get(stage.name)
-        if hook is not None and stage.hooked is not None:
-            record = stage.hooked(record, stage.name, hook, stage.contracts[0])
-        for watch in context.instruments:
-            watch.run_after_stage(name, stage.name, partial(texts_of, stage, record))
-        yield stage, record
-
-
-def compile_program(asked: Asked) -> Linked | Sections:
-    """A program through PROGRAM; in sections where each of them is native code.
-
-    Raises what the passes, the compilation of kernels and the kernels that prepare raise; PassError for a hook after no
-    stage that takes one.
-    """
-    check_hooks(asked.context)
-    *_, (_, cut) = through_program(asked, upto("cut", PROGRAM))
-    found = _sections(cut) if cut.sections else None
-    if found is None:
-        *_, (_, found) = through_program(cut, after("cut", PROGRAM))
-    assert isinstance(found, Linked | Sections)
-    return found
-
-
-def _sections(cut: Cut) -> Sections | None:
-    """The sections of a program, each linked; None where the program as a whole says why one is no native code."""
-    linked: list[Linked] = []
-    try:
-        for number, section in enumerate(cut.sections):
-            part = Cut(Closed(IRModule.from_expr(section.function), cut.closed.target, cut.closed.context))
-            *_, (_, made) = through_program(part, after("cut", PROGRAM), f"@main, section {number}")
-            if made.whole is None:
-                return None
-            linked.append(made)
-    except OpgenError as error:  # an op that needs to know a size
-        raise_defect(error)
-        return None
-    return Sections(cut, tuple(linked))
-
-
-def specialised(asked: Asked) -> Specialised:
-    """The segments of a program as a whole, and what their kernels are to be compiled from."""
-    *_, (_, found) = through_program(asked, upto("specialise", PROGRAM))
-    assert isinstance(found, Specialised)
-    return found
 
 
 def contracts() -> Iterator[tuple[str, Contract[Any], Rule[Any]]]:

@@ -15,12 +15,14 @@ from ...base.errors import ExecutorError, LoweringError, ScheduleError
 from ...base.garbage import rare_collections
 from ...compute.te import Extern, Placeholder, Tensor, placeholder
 from ...ir import admit
+from ...lower import tir
 from ...lower.schedule import Schedule
 from ...lower.schedule.contract import SCHEDULE, Made
 from ...lower.tir import PrimFunc
 from ...transform import PassContext
-from .kernel import steps
+from .kernel.disk_cache import compile_cached
 from .kernel.extern import ExternKernel
+from .kernel.interface import slots_of
 from .kernel.kernel import EmptyKernel, Kernel, NativeKernel
 from .kernel.records import Compiled, Lowered
 from .kernel.written import Program, Written
@@ -36,7 +38,7 @@ def lower(
     name: str | None = None,
     binds: Mapping[Tensor, tir.Buffer] | None = None,
     simple_mode: bool = True,
-) -> tir.PrimFunc:
+) -> PrimFunc:
     """The loop IR of a schedule, which prints as text; `args` as for `build`.
 
     `binds`: buffers that stand for arguments, of their shapes and dtypes, one each.  Without `simple_mode` the loop IR
@@ -179,7 +181,7 @@ class TensorFunction:
 
     def _kernel(self, dims: dict[Var, int]) -> Kernel:
         program = replace(self._written.program, dims=dims)
-        inputs, outputs = steps.slots(program)
+        inputs, outputs = slots_of(program)
         if self._compiled is None:
             return ExternKernel(self.name, inputs, outputs, self.inputs, self.outputs)
         if all(0 in slot.shape for slot in outputs):
@@ -257,7 +259,7 @@ def _shown(tensor: Tensor | tir.Buffer) -> str:
 def _compile_written(written: Written) -> Compiled:
     """Object code of a schedule that a user wrote, through the rows of KERNEL after "split".
 
-    LRUCache in the object cache by the LLVM IR that it gives.  Raises what lowering, hooks and LLVM raise.
+    Kept in the object cache, by the LLVM IR that it gives.  Raises what lowering, hooks and LLVM raise.
     """
     *_, (_, emitted) = through_kernel(written, between("split", "emit"))
 
@@ -266,7 +268,7 @@ def _compile_written(written: Written) -> Compiled:
         assert isinstance(record, Compiled)
         return record
 
-    return steps.compile_cached(emitted, compiled)
+    return compile_cached(emitted, compiled)
 
 
 def _load_written(written: Written, compiled: Compiled) -> NativeKernel:

@@ -8,8 +8,9 @@ from ...base import Target
 from ...ir import Function, IRModule
 from ...transform import PassContext
 from .kernel.segments import segments_of
-from .pipeline import KERNEL, requested, texts_of, through_graph, through_kernel, through_program
+from .pipeline import KERNEL, requested, texts_of, through_graph, through_kernel
 from .program.program_records import Asked
+from .programs import through_program
 
 
 def texts(

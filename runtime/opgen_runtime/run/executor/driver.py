@@ -14,9 +14,9 @@ from ...ir.visitor import rewrite_leaves
 from ...transform import Evaluator, PassContext
 from ..compile.interpret import Arrays
 from ..compile.kernel.constant_cache import Digests, cached_constants
-from ..compile.pipeline import compile_program
 from ..compile.program.plan import Donation
 from ..compile.program.program_records import Asked, Linked, Sections, Values
+from ..compile.programs import compile_program
 from .crossed import Crossed
 from .executable import Chain, Executable, Native, Part
 from .interpreted import Interpreted
