@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from opgen_runtime.base.errors import OpgenError, did_you_mean
-from opgen_runtime.ir import Constant, Function, IRModule, substitute
+from opgen_runtime.ir import IRModule
 from opgen_runtime.ir.text import SECTION
 from opgen_runtime.run.compile import pipeline, stage_texts
 from opgen_runtime.transform import Pass, PassContext, why_apart
@@ -14,7 +14,7 @@ from opgen_runtime.transform import Pass, PassContext, why_apart
 from .coloured import code
 from .console import heading, out
 from .failure import Failure, Findings
-from .onnx_models import loaded
+from .onnx_models import program_of
 
 
 def explain_pass(model: str, name: str | None, dims: Mapping[str, int], level: int) -> None:
@@ -24,7 +24,7 @@ def explain_pass(model: str, name: str | None, dims: Mapping[str, int], level: i
     """
     _check_name(name)
     try:
-        before = _program(model, dims)
+        before = program_of(model, dims)
         after = before
         for row, made in pipeline.through_graph(before, PassContext(level)):
             before, after = after, made
@@ -52,7 +52,7 @@ def explain_pass(model: str, name: str | None, dims: Mapping[str, int], level: i
 def explain_program(model: str, wanted: Sequence[str], dims: Mapping[str, int], level: int) -> None:
     """Print the stages of a model's program whose names contain one of `wanted`: its sections, its plan, its driver."""
     try:
-        module = _program(model, dims)
+        module = program_of(model, dims)
         found = list(stage_texts.program_texts(module, PassContext(level)))
     except OpgenError as error:
         raise Findings(str(error)) from None
@@ -71,7 +71,7 @@ def draw(
     if name is not None:
         _check_name(name)
     try:
-        module = _program(model, dims)
+        module = program_of(model, dims)
         for row, after in pipeline.through_graph(module, PassContext(level)):
             module = after
             if row.name == name:
@@ -85,15 +85,6 @@ def draw(
             except OSError as error:
                 raise Failure(f"{option} {path}: {error.strerror}") from None
             out.print(f"wrote {path}")
-
-
-def _program(model: str, dims: Mapping[str, int]) -> IRModule:
-    """A model's program, whose weights are constants. Raises OpgenError."""
-    module, weights = loaded(model, dims)
-    main = module["main"]
-    known = {param: Constant(weights[param.name_hint]) for param in main.params if param.name_hint in weights}
-    rest = tuple([each for each in main.params if each not in known])
-    return module.with_functions({"main": Function(rest, substitute(main.body, {**known}))})
 
 
 def _check_name(name: str | None) -> None:

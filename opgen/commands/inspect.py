@@ -8,25 +8,34 @@ from dataclasses import asdict
 import click
 
 from opgen_runtime.base.errors import OpgenError
-from opgen_runtime.run.compile import pipeline
-from opgen_runtime.transform import Pass, all_passes
 
 from .console import err, out, table
 from .failure import Failure, Findings
-from .onnx_models import existing, frontend, printable
+from .inspect_passes import passes, passes_of_model
+from .onnx_models import existing, extents, frontend, printable
 
 
 @click.command()
 @click.argument("model", metavar="MODEL.onnx", required=False)
-@click.option("--passes", is_flag=True, help="The passes that programs go through, in order.")
+@click.option(
+    "--passes",
+    "with_passes",
+    is_flag=True,
+    help="The passes that programs, or this model, go through, in order.",
+)
+@click.option("--dim", "dims", multiple=True, metavar="NAME=N", help="With --passes: the extent of a dim.")
+@click.option("--level", type=click.IntRange(0), default=2, help="With --passes: the level of the passes.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-def command(model: str | None, passes: bool, form: str) -> None:
+def command(model: str | None, with_passes: bool, dims: tuple[str, ...], level: int, form: str) -> None:
     """Show the inputs, outputs and operators of a model, and the nodes that are not supported.
 
     Exit code 1 if there are nodes that are not supported.  With --passes instead: what becomes of programs, pass by
-    pass, with the level from which each runs.
+    pass, with the level from which each runs; of a model which calls came and went, by their ops and layouts.
     """
-    if passes:
+    if with_passes and model is not None:
+        _passes_of_model(model, dims, level, form)
+        return
+    if with_passes:
         _passes(form)
         return
     if model is None:
@@ -57,23 +66,27 @@ def command(model: str | None, passes: bool, form: str) -> None:
 
 
 def _passes(form: str) -> None:
-    found = [row.run for row in pipeline.GRAPH if isinstance(row.run, Pass)]
+    found = passes()
     if form == "json":
-        click.echo(json.dumps([_pass(each) for each in found], indent=2))
+        click.echo(json.dumps(found, indent=2))
         return
     rows = [("pass", "level", "what it does", "values")]
-    for each in found:
-        known = _pass(each)
-        rows.append((str(known["name"]), str(known["level"]), str(known["doc"]), str(known["values"])))
+    rows += [(str(p["name"]), str(p["level"]), str(p["doc"]), str(p["values"])) for p in found]
     table(rows)
 
 
-def _pass(each: Pass) -> dict[str, object]:
-    makers = {maker.info.name: maker for maker in all_passes()}
-    doc = (makers[each.info.name].__doc__ or "").strip().split("\n")[0]
-    return {
-        "name": each.info.name,
-        "level": each.info.opt_level,
-        "values": each.info.error_bound or "kept",
-        "doc": doc,
-    }
+def _passes_of_model(model: str, dims: tuple[str, ...], level: int, form: str) -> None:
+    try:
+        found = passes_of_model(model, extents(dims), level)
+    except OpgenError as error:
+        raise Findings(str(error)) from None
+    if form == "json":
+        click.echo(json.dumps(found, indent=2))
+        return
+    rows = [("pass", "calls", "came and went")]
+    for each in found:
+        changed = each["changed"]
+        assert isinstance(changed, dict)
+        texts = [f"{count:+} {printable(label)}" for label, count in changed.items()]
+        rows.append((str(each["name"]), str(each["calls"]), ", ".join(texts)))
+    table(rows)

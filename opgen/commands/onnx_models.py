@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from opgen_runtime.ir import IRModule
+from opgen_runtime.ir import Constant, Function, IRModule, substitute
 
 from .failure import Failure
 
@@ -48,6 +48,15 @@ def loaded(path: str, dims: Mapping[str, int]) -> tuple[IRModule, dict[str, np.n
     arrays = onnx.random_inputs(onnx.prepare(model).signature, 0, dims)
     module, params = onnx.load(model, shapes={name: array.shape for name, array in arrays.items()})
     return module, params
+
+
+def program_of(path: str, dims: Mapping[str, int]) -> IRModule:
+    """A model's program, whose weights are constants. Raises OpgenError, Failure."""
+    module, weights = loaded(path, dims)
+    main = module["main"]
+    known = {param: Constant(weights[param.name_hint]) for param in main.params if param.name_hint in weights}
+    rest = tuple([each for each in main.params if each not in known])
+    return module.with_functions({"main": Function(rest, substitute(main.body, {**known}))})
 
 
 def extents(written: Sequence[str]) -> dict[str, int]:

@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from .run.executor import build as build
     from .run.executor import create_executor as create_executor
     from .run.executor import load as load
+    from .run.executor import load_function as load_function
     from .run.executor import load_params as load_params
     from .run.executor import save_params as save_params
     from .transform import PassContext as PassContext
@@ -101,6 +102,7 @@ _NAMES = {
     "base.errors": ("OpgenError",),
     "run.executor": (
         "Crossed", "Executable", "GraphRuntime", "State", "Value", "asarray", "build", "create_executor", "load",
+        "load_function",
         "load_params", "save_params",
     ),
     "ir": (
@@ -116,7 +118,7 @@ _NAMES = {
     "transform": ("PassContext", "Sequential", "infer"),
     "operator.types": ("FuncType", "IncompleteType", "TensorType", "TupleType"),
 }  # fmt: skip
-_WITHOUT_OPS = frozenset({"load", "load_params", "save_params"})
+_WITHOUT_OPS = frozenset({"load", "load_function", "load_params", "save_params"})
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = sorted([*_MODULES, *_HOME, "lower"])
 

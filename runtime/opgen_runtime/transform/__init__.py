@@ -41,6 +41,7 @@ from .infer_type import InferType, infer_type
 from .info import Option, PassInfo
 from .infrastructure import FunctionPass, ModulePass, Pass, Sequential, find_pass
 from .inline import Inline
+from .input_layouts import with_input_layouts
 from .integer_products import IntegerProducts
 from .remove_unused_functions import RemoveUnusedFunctions
 from .simplify_expr import SimplifyExpr
@@ -55,7 +56,7 @@ __all__ = [
     "Option", "Pass", "PassContext", "PassInfo", "PassInstrument", "PassMaker", "PassTiming", "PrintIR",
     "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference", "VerifyIR", "Winograd", "all_passes",
     "config_keys", "facts", "find_pass", "function_pass", "fuse", "infer", "infer_type", "module_pass",
-    "register_config", "why_apart",
+    "register_config", "why_apart", "with_input_layouts",
 ]  # fmt: skip
 
 if TYPE_CHECKING:

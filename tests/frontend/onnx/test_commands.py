@@ -14,6 +14,8 @@ onnx = pytest.importorskip("onnx")
 from onnx import parser  # noqa: E402
 
 from opgen.commands import main  # noqa: E402
+from opgen_runtime.declaration import StrategyEntry  # noqa: E402
+from opgen_runtime.operator import Op  # noqa: E402
 
 
 @pytest.fixture
@@ -212,3 +214,30 @@ def test_passes_are_listed() -> None:
     table = CliRunner().invoke(main, ["inspect", "--passes"]).stdout.splitlines()
     assert table[0].split() == ["pass", "level", "what", "it", "does", "values"]
     assert "name a model, or say --passes" in CliRunner().invoke(main, ["inspect"]).output
+
+
+def test_what_passes_made_of_a_model(tmp_path: Path) -> None:
+    text = (
+        '<ir_version: 8, opset_import: ["" : 18]> g (float[1, 2, 5, 5] x, float[3, 2, 3, 3] w)'
+        " => (float[1, 3, 3, 3] y) { c = Conv (x, w) z = Relu (c) y = Relu (z) }"
+    )
+    path = tmp_path / "model.onnx"
+    onnx.save(parser.parse_model(text), path)
+    asking = StrategyEntry("rows", schedule="generic", layouts={"data_layout": "NHWC"})
+    op = Op.get("conv2d")
+    op.set_attr("strategy", (asking,), plevel=20)
+    try:
+        result = CliRunner().invoke(
+            main, ["inspect", str(path), "--passes", "--level", "3", "--format", "json"]
+        )
+        assert result.exit_code == 0, result.output
+        table = (
+            CliRunner().invoke(main, ["inspect", str(path), "--passes", "--level", "3"]).stdout.splitlines()
+        )
+    finally:
+        op.reset_attr("strategy")
+    changed = {row["name"]: row["changed"] for row in json.loads(result.stdout)}
+    assert changed["AlterOpLayout"] == {"conv2d NCHW OIHW": -1, "conv2d NHWC HWIO": 1, "layout_transform": 3}
+    assert changed["InferType"] == {}
+    (line,) = [line for line in table if line.startswith("AlterOpLayout")]
+    assert line.split(maxsplit=2)[2] == "-1 conv2d NCHW OIHW, +1 conv2d NHWC HWIO, +3 layout_transform"

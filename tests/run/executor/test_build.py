@@ -418,5 +418,5 @@ def test_another_machine_and_another_version_are_refused(
         rt.load(path)
     artifact.write(path, contents)
     monkeypatch.setattr(artifact, "VERSION", "99")
-    with pytest.raises(ExecutorError, match=r"was saved by opgen .*, this is 99; save the program again"):
+    with pytest.raises(ExecutorError, match=r"was saved by opgen .*, this is 99; save it again"):
         rt.load(path)

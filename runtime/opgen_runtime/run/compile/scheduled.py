@@ -1,5 +1,4 @@
-"""A schedule of tensor expressions as loop IR, `lower`; a schedule, `build_schedule`, or loop IR, `build_loops`, as a
-function of arrays."""
+"""A schedule of tensor expressions as loop IR, `lower`; it and loop IR as functions of arrays, `build_...`."""
 
 from __future__ import annotations
 
@@ -7,29 +6,26 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from ...base import Target
-from ...base.arith import Var
 from ...base.errors import ExecutorError, LoweringError, ScheduleError
 from ...base.garbage import rare_collections
-from ...compute.te import Extern, Placeholder, Tensor, placeholder
-from ...ir import admit
+from ...codegen import imports_of
+from ...compute.te import Extern, Placeholder, Tensor
 from ...lower import tir
 from ...lower.schedule import Schedule
 from ...lower.schedule.contract import SCHEDULE, Made
-from ...lower.tir import PrimFunc
 from ...transform import PassContext
+from .function import LazilyLoaded, Slots, TensorFunction
+from .function_code import Argument, FunctionCode
 from .kernel.disk_cache import compile_cached
 from .kernel.extern import ExternKernel
-from .kernel.interface import slots_of
-from .kernel.kernel import EmptyKernel, Kernel, NativeKernel
-from .kernel.records import Compiled, Lowered
+from .kernel.kernel import Kernel, NativeKernel
+from .kernel.records import Compiled, Emitted, Lowered
 from .kernel.written import Program, Written
 from .pipeline import after, between, check_hooks, check_runs_here, through_kernel
-from .specialisations import Specialisations
 
-__all__ = ["PrimFunc", "Schedule", "Tensor", "TensorFunction", "build_loops", "build_schedule", "lower"]
+PrimFunc = tir.PrimFunc
+__all__ = ["PrimFunc", "Schedule", "Tensor", "TensorFunction", "build_loop_ir", "build_schedule", "lower"]
 
 
 def lower(
@@ -38,7 +34,7 @@ def lower(
     name: str | None = None,
     binds: Mapping[Tensor, tir.Buffer] | None = None,
     simple_mode: bool = True,
-) -> PrimFunc:
+) -> tir.PrimFunc:
     """The loop IR of a schedule, which prints as text; `args` as for `build`.
 
     `binds`: buffers that stand for arguments, of their shapes and dtypes, one each.  Without `simple_mode` the loop IR
@@ -70,32 +66,51 @@ def build_schedule(
     Compiled for `target`, the current one by default.  A program with extern tensors runs without machine code: its
     functions in Python, the other tensors by numpy.  Raises what `lower` and the compiler raise.
     """
-    written = _written(schedule, args, Target.current() if target is None else Target.parse(target), name)
-    return TensorFunction(written, args, name, _is_in_python(schedule))
+    chosen = Target.current() if target is None else Target.parse(target)
+    written = _written(schedule, args, chosen, name)
+    program = written.program
+    arguments = [_argument(each, each in program.outputs) for each in args]
+    if _is_in_python(schedule):
+        return _in_python(program, arguments)
+    *_, (_, emitted) = through_kernel(written, between("split", "emit"))
+    return _function(written, arguments, emitted)
 
 
 @rare_collections()
-def build_loops(
-    func: PrimFunc, target: Target | str | None = None, name: str | None = None
+def build_loop_ir(
+    func: tir.PrimFunc, target: Target | str | None = None, name: str | None = None
 ) -> TensorFunction:
-    """A function of arrays, one for each parameter of a kernel: its inputs, then its outputs.
+    """A function of arrays, one for each input and then each output of a kernel of loop IR, before its phases.
 
-    Compiled for `target`, the current one by default.  Raises LoweringError for what is no loop IR, and for a dim that
-    no shape has, and what the compiler raises.
+    Compiled for `target`, the current one by default.  Raises LoweringError for what is no loop IR of this kind, naming
+    the rule, and what the compiler raises.
     """
     chosen = Target.current() if target is None else Target.parse(target)
-    inputs, outputs = (
-        tuple([placeholder(b.name, b.shape, b.dtype) for b in part]) for part in (func.inputs, func.outputs)
-    )
     context = PassContext.current()
+    check_hooks(context)
     options = tir.Options.of(context.config)
+    inputs, outputs = (
+        tuple([Tensor(each.name, each.shape, each.dtype, Placeholder()) for each in part])
+        for part in (func.inputs, func.outputs)
+    )
     program = Program(name or _symbol(func.name), chosen, inputs, outputs, options=options)
     unbound = [dim.name for dim in func.dims if dim not in program.variables]
     if unbound:
         raise LoweringError(f"{func.name}: the dim {unbound[0]} stands in no shape of a parameter")
-    check_hooks(context)
-    written = Written(program, func, context.hooks, context.instruments)
-    return TensorFunction(written, (*inputs, *outputs), name)
+    made = replace(
+        func,
+        name=program.name,
+        dims=program.variables,
+        vectors=chosen.vectors,
+        machine=chosen.machine,
+        options=options,
+    )
+    lowered = Lowered(program, made)
+    tir.check(tir.LOWERED, made, "what was given", own=False)
+    written = Written(program, None, context.hooks, context.instruments)
+    *_, (_, emitted) = through_kernel(written, between("lower", "emit"), lowered)
+    arguments = [_argument(each, each in outputs) for each in (*inputs, *outputs)]
+    return _function(written, arguments, emitted)
 
 
 def _symbol(name: str) -> str:
@@ -104,92 +119,43 @@ def _symbol(name: str) -> str:
     return f"_{made}" if made[:1].isdigit() else made
 
 
-class TensorFunction:
-    """A compiled schedule: `f(a, b, out)` computes into `out`, `f(a, b)` into a new array; both give the result.
+def _argument(tensor: Tensor, is_output: bool) -> Argument:
+    return Argument(tensor.name, tensor.shape, tensor.dtype, is_output)
 
-    Arrays must have the dtypes and shapes of the tensors; dims that are variables take the values of the first arrays
-    that have them, and are compiled for all values.  Several results are a tuple.  Several threads may run it at once.
-    """
 
-    def __init__(
-        self, written: Written, args: Sequence[Tensor], name: str | None, in_python: bool = False
-    ) -> None:
-        """`in_python`: hand-written functions are among it, so that it has no machine code.
+def _function(written: Written, arguments: Sequence[Argument], emitted: Emitted) -> TensorFunction:
+    """The function of a kernel as LLVM IR."""
+    program, compiled = written.program, _compiled(written, emitted)
+    dims = program.variables
 
-        Raises as `build_schedule` does.
-        """
-        self.args = tuple(args)
-        self._written = written
-        program = written.program
-        self.name, self.target, self.inputs, self.outputs = (
-            name or program.name,
-            program.target,
-            program.inputs,
-            program.outputs,
+    def load(inputs: Slots, outputs: Slots, values: tuple[int, ...]) -> Kernel:
+        known = replace(program, dims=dict(zip(dims, values, strict=True)))
+        return _load_written(written, replace(compiled, segment=known))
+
+    def code() -> FunctionCode:
+        object_code = compiled.code.object_code
+        return FunctionCode(
+            program.name,
+            str(program.target),
+            tuple(arguments),
+            compiled.symbol,
+            object_code,
+            tuple(imports_of(object_code)),
         )
-        self._kernels: Specialisations[Kernel] = Specialisations()  # by the values of dims
-        self._dims = program.variables
-        self._compiled = None if in_python else _compile_written(self._written)
-        self._loaded: NativeKernel | None = None  # its code serves all values of the dims
 
-    def __repr__(self) -> str:
-        return f"{self.name}({', '.join(_shown(tensor) for tensor in self.args)})"
+    return TensorFunction(program.name, str(program.target), arguments, LazilyLoaded(load), code)
 
-    def __call__(self, *arrays: object) -> np.ndarray | tuple[np.ndarray, ...]:
-        """Raises ExecutorError for arrays that do not fit, and MemoryError."""
-        given = self._given(arrays)
-        dims = self._values(given)
-        kernel = self._kernels.made(dims, lambda: self._kernel(dict(zip(self._dims, dims, strict=True))))
-        into = [given[tensor] for tensor in self.outputs] if len(arrays) == len(self.args) else None
-        made = kernel.run([given[tensor] for tensor in self.inputs], into)
-        return made[0] if len(made) == 1 else tuple(made)
 
-    def _given(self, arrays: Sequence[object]) -> dict[Tensor, np.ndarray]:
-        """The array of each tensor that has one; results are the caller's own arrays."""
-        if len(arrays) == len(self.args):
-            tensors: Sequence[Tensor] = self.args
-        elif len(arrays) == len(self.inputs):
-            tensors = [tensor for tensor in self.args if tensor not in self.outputs]
-        else:
-            raise ExecutorError(
-                f"{self!r}: expected {len(self.args)} arrays, or the {len(self.inputs)} inputs, found {len(arrays)}"
-            )
-        found: dict[Tensor, np.ndarray] = {}
-        for tensor, array in zip(tensors, arrays, strict=True):
-            if tensor not in self.outputs:
-                array = admit(array, f"{self.name}: {tensor.name}")
-            if not isinstance(array, np.ndarray):
-                raise ExecutorError(
-                    f"{self.name}: {tensor.name} must be an array, found {type(array).__name__}"
-                )
-            found[tensor] = array
-        return found
+def _in_python(program: Program, arguments: Sequence[Argument]) -> TensorFunction:
+    """A function whose externs are Python's, and the rest numpy's."""
 
-    def _values(self, given: dict[Tensor, np.ndarray]) -> tuple[int, ...]:
-        """The values of the dims that are variables."""
-        if not self._dims:
-            return ()
-        values: dict[Var, int] = {}
-        for tensor, array in given.items():
-            for dim, extent in zip(tensor.shape, array.shape, strict=False):
-                if isinstance(dim, Var):
-                    values.setdefault(dim, extent)
-        missing = [var.name for var in self._dims if var not in values]
-        if missing:
-            raise ExecutorError(f"{self!r}: no array binds the dim {missing[0]}; give the result, too")
-        return tuple(values[var] for var in self._dims)
+    def make(inputs: Slots, outputs: Slots, values: tuple[int, ...]) -> Kernel:
+        return ExternKernel(program.name, inputs, outputs, program.inputs, program.outputs)
 
-    def _kernel(self, dims: dict[Var, int]) -> Kernel:
-        program = replace(self._written.program, dims=dims)
-        inputs, outputs = slots_of(program)
-        if self._compiled is None:
-            return ExternKernel(self.name, inputs, outputs, self.inputs, self.outputs)
-        if all(0 in slot.shape for slot in outputs):
-            return EmptyKernel(self.name, inputs, outputs)
-        if self._loaded is not None:
-            return self._loaded.at(inputs, outputs, tuple(dims.values()))
-        self._loaded = _load_written(self._written, replace(self._compiled, segment=program))
-        return self._loaded
+    def code() -> FunctionCode:
+        raise ExecutorError(f"{program.name} calls Python functions, which no artifact can hold")
+
+    return TensorFunction(program.name, str(program.target), arguments, make, code)
 
 
 def _written(
@@ -256,12 +222,8 @@ def _shown(tensor: Tensor | tir.Buffer) -> str:
     return f"{tensor.name}: {tensor.dtype}[{', '.join(map(str, tensor.shape))}]"
 
 
-def _compile_written(written: Written) -> Compiled:
-    """Object code of a schedule that a user wrote, through the rows of KERNEL after "split".
-
-    Kept in the object cache, by the LLVM IR that it gives.  Raises what lowering, hooks and LLVM raise.
-    """
-    *_, (_, emitted) = through_kernel(written, between("split", "emit"))
+def _compiled(written: Written, emitted: Emitted) -> Compiled:
+    """Object code of a kernel that a user wrote, from the cache by the LLVM IR that it gives."""
 
     def compiled() -> Compiled:
         ((_, record),) = through_kernel(written, between("emit", "compile"), emitted)

@@ -43,6 +43,7 @@ __all__ = [
     "Specialisations",
     "State",
     "Stateful",
+    "TensorFunction",
     "Trampoline",
     "Value",
     "VectorcallObject",
@@ -58,6 +59,7 @@ __all__ = [
     "donations_of",
     "entered",
     "load",
+    "load_function",
     "load_params",
     "most_bytes",
     "save_params",
@@ -68,6 +70,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from ..compile import Entry, Trampoline, VectorcallObject, entered
+    from ..compile.function import TensorFunction
     from ..compile.interpret import (
         Arrays,
         Result,
@@ -93,7 +96,7 @@ if TYPE_CHECKING:
     from .graph import GraphExecutor
     from .graph_runtime import GraphRuntime
     from .growing import Growing, Stateful, stateful
-    from .loading import load
+    from .loading import load, load_function
     from .profiling import KernelCost, Profile
     from .state import State
 else:
@@ -103,6 +106,7 @@ else:
         "..compile.interpret": (
             "Arrays", "Result", "Value", "array_type", "as_array", "bind", "concrete_types", "dim_value", "wrap",
         ),
+        "..compile.function": ("TensorFunction",),
         "..compile.store.params_file": ("load_params", "save_params"),
         "..compile.specialisations": ("LEAST", "Specialisations", "most_bytes", "statistics"),
         "base": ("Executor",),
@@ -117,7 +121,7 @@ else:
         "graph_runtime": ("GraphRuntime",),
         "growing": ("Growing", "Stateful", "stateful"),
         "array_export": ("asarray",),
-        "loading": ("load",),
+        "loading": ("load", "load_function"),
         "profiling": ("KernelCost", "Profile"),
         "state": ("State",),
     }  # fmt: skip

@@ -10,7 +10,7 @@ from ...base.forks import importing
 from ...ir import Function, IRModule, Var
 from ...transform import PassContext
 from ..compile.program.program_steps import as_module, constants_of
-from ..compile.scheduled import PrimFunc, Schedule, Tensor, TensorFunction, build_loops, build_schedule
+from ..compile.scheduled import PrimFunc, Schedule, Tensor, TensorFunction, build_loop_ir, build_schedule
 from .executable import Executable
 from .module_key import key_of_module
 from .source import Source
@@ -27,13 +27,12 @@ def build(
     donate: Sequence[str] = (),
     shape: Mapping[str, Iterable[object]] | None = None,
     dtype: Mapping[str, str] | str | None = None,
+    layout: Mapping[str, str] | None = None,
 ) -> Executable: ...
 @overload
 def build(
     program: Schedule, args: Sequence[Tensor], target: Target | str | None = None, name: str | None = None
 ) -> TensorFunction: ...
-
-
 @overload
 def build(
     program: PrimFunc, target: Target | str | None = None, name: str | None = None
@@ -46,7 +45,8 @@ def build(program: Any, *args: Any, **options: Any) -> Any:
     `build(module_or_function, params=None, target=None, opt_level=2)` gives an Executable for the module's main.
     `params`: values of parameters, which become constants.  `donate`: parameters by name; the first result of the type
     of each takes the memory of the array that is given for it.  `shape`, `dtype`: of inputs by name, as for `infer`.
-    Without `opt_level` that of the current PassContext holds.
+    `layout`: of inputs by name, that lie otherwise than the ops that read them say.  Without `opt_level` that of the
+    current PassContext holds.
 
     Without `target` it is that of the `with Target(...)` around, this machine outside of any.  Of another machine the
     Executable is one that can be saved and exported for it, and does not run here.
@@ -56,10 +56,10 @@ def build(program: Any, *args: Any, **options: Any) -> Any:
 
     `build(kernel, target=None, name=None)` gives one for each parameter of a kernel of loop IR.
     """
-    if isinstance(program, PrimFunc):
-        return build_loops(program, *args, **options)
     if isinstance(program, Schedule):
         return build_schedule(program, *args, **options)
+    if isinstance(program, PrimFunc):
+        return build_loop_ir(program, *args, **options)
     return _build_module(program, *args, **options)
 
 
@@ -73,6 +73,7 @@ def _build_module(
     donate: Sequence[str] = (),
     shape: Mapping[str, Iterable[object]] | None = None,
     dtype: Mapping[str, str] | str | None = None,
+    layout: Mapping[str, str] | None = None,
 ) -> Executable:
     """The program compiled, or as another process has left it in the cache, for the values of its params."""
     known = constants_of(as_module(program)["main"], params or {})
@@ -81,6 +82,7 @@ def _build_module(
         tuple([var.name_hint for var in known]),
         shape or {},
         dtype,
+        layout or {},
         Target.current() if target is None else Target.parse(target),
         opt_level,
         context or PassContext.current(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 
 import numpy as np
 
@@ -45,6 +46,10 @@ class GraphRuntime:
                     f"input {name!r} must be {slot}, found {array.dtype.name}{list(array.shape)}"
                 )
             self._inputs[name] = array
+
+    def load_params(self, path: str | PathLike[str]) -> None:
+        """Set the params of the executable that a file has, as `Executable.load_params` does."""
+        self.executable.load_params(path)
 
     def run(self, **inputs: object) -> None:
         """Run the program on the inputs, once `inputs` are set. Raises ExecutorError where one was never set."""

@@ -10,7 +10,7 @@ from ...base import Target
 from ...base.errors import ExecutorError, did_you_mean
 from ...base.vocabulary import dataclass
 from ...ir import IRModule
-from ...transform import InferType, PassContext, infer
+from ...transform import InferType, PassContext, infer, with_input_layouts
 from ..compile.program.program_steps import check_closed, constants_of, with_constants
 from .donating import donations_of
 from .driver import build_program
@@ -24,13 +24,14 @@ class Source:
     """A module and how it is compiled.
 
     `params`: the names of main's parameters that are given values; variables with initialisers have values, too.
-    `shape`, `dtype`: of inputs, by name.
+    `shape`, `dtype`, `layout`: of inputs, by name.
     """
 
     module: IRModule
     params: tuple[str, ...]
     shape: Mapping[str, Iterable[object]]
     dtype: Mapping[str, str] | str | None
+    layout: Mapping[str, str]
     target: Target
     opt_level: int | None
     context: PassContext
@@ -50,6 +51,8 @@ class Source:
         """
         known = constants_of(self.module["main"], {name: values[name] for name in self.params})
         module = with_constants(self.module, known) if known else self.module
+        if self.layout:
+            module = with_input_layouts(module, self.layout)
         if self.shape or self.dtype:
             check_closed(module, initialised(module))
             module = infer(module, self.shape, self.dtype)

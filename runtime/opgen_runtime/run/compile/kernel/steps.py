@@ -218,11 +218,9 @@ def _is_constant(tensor: Tensor) -> bool:
 def lower(scheduled: Scheduled | Written) -> Lowered:
     """Loop IR, as deep as the schedule says."""
     if isinstance(scheduled, Written):
-        program, given = scheduled.program, scheduled.schedule
-        if isinstance(given, tir.PrimFunc):
-            written = replace(given, name=program.name, dims=program.variables)
-        else:
-            written = tir.lower(given, program.inputs, program.outputs, program.name, program.binds)
+        program = scheduled.program
+        assert scheduled.schedule is not None, program.name
+        written = tir.lower(scheduled.schedule, program.inputs, program.outputs, program.name, program.binds)
         target = program.target
         written = replace(written, vectors=target.vectors, machine=target.machine, options=program.options)
         return Lowered(program, written)

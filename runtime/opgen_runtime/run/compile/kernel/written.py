@@ -1,4 +1,4 @@
-"""A schedule or loop IR that a user wrote, as it enters the table KERNEL at the stage "lower"."""
+"""A schedule that a user wrote, as it enters the table KERNEL at the stage "lower"."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A program with its schedule, or with its loop IR over buffers in the order of the program's tensors.
+    """A program with its schedule, which is to be compiled; hooks and instruments as those of a segment's `Request`.
 
-    It is to be compiled; hooks and instruments are as those of a segment's `Request`.
+    `schedule`: None of a program that was written as loop IR.
     """
 
     program: Program
-    schedule: Schedule | tir.PrimFunc
+    schedule: Schedule | None
     hooks: Mapping[str, tir.Phase] = field(default_factory=dict)
     instruments: tuple[PassInstrument, ...] = ()
 

@@ -85,7 +85,11 @@ class Chained:
 
 def write(path: str | os.PathLike[str], contents: Contents | Chained) -> None:
     """Write an artifact, whole or not at all.  Raises ExecutorError for kernels that are functions of Python."""
-    pieces = encoded(contents)
+    write_pieces(path, encoded(contents))
+
+
+def write_pieces(path: str | os.PathLike[str], pieces: Sequence[Piece]) -> None:
+    """Write a file, whole or not at all."""
     target = Path(path)
     unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
     try:
@@ -106,11 +110,15 @@ def encoded(contents: Contents | Chained, facts: Mapping[str, object] | None = N
 
     `facts`: kept with it, for `read_kept`; the runtime's own modules are left out then: the cache of objects has them.
     """
-    blobs = _Blobs()
+    blobs = Blobs()
     header = _whole(contents, blobs, facts) if isinstance(contents, Contents) else _chained(contents, blobs)
-    header["blobs"] = blobs.table
     header["facts"] = facts
-    text = json.dumps(header).encode()
+    return in_pieces(header, blobs)
+
+
+def in_pieces(header: Mapping[str, object], blobs: Blobs) -> list[Piece]:
+    """A header, and what it numbers.  Raises ExecutorError for a header of too many bytes."""
+    text = json.dumps({**header, "blobs": blobs.table}).encode()
     if len(text) > _MAX_HEADER:
         raise ExecutorError(
             f"the program takes a header of {len(text)} bytes; at most {_MAX_HEADER} are saved"
@@ -119,7 +127,7 @@ def encoded(contents: Contents | Chained, facts: Mapping[str, object] | None = N
     return [(fixed + text).ljust(_padded(_FIXED.size + len(text)), b"\0"), *blobs.parts]
 
 
-def _chained(contents: Chained, blobs: _Blobs) -> dict[str, object]:
+def _chained(contents: Chained, blobs: Blobs) -> dict[str, object]:
     """The header of a program in parts, each of which is an artifact itself."""
     return {
         "opgen": VERSION,
@@ -130,7 +138,7 @@ def _chained(contents: Chained, blobs: _Blobs) -> dict[str, object]:
     }
 
 
-def _whole(contents: Contents, blobs: _Blobs, facts: Mapping[str, object] | None = None) -> dict[str, object]:
+def _whole(contents: Contents, blobs: Blobs, facts: Mapping[str, object] | None = None) -> dict[str, object]:
     sizes = SizesOut()
     header: dict[str, object] = {
         "opgen": VERSION,
@@ -157,13 +165,13 @@ def read(path: str | os.PathLike[str]) -> Contents | Chained:
 
     Raises ExecutorError for a file that is none, is damaged, or was saved by another version or for another machine.
     """
-    head = _head_of_file(path)
+    head = head_of_file(path)
     return _decoded(in_memory(path), str(path), head)
 
 
 def read_kept(path: str | os.PathLike[str]) -> tuple[Contents | Chained, Mapping[str, Any]]:
     """Like `read`, with the facts that were kept with it."""
-    head = _head_of_file(path)
+    head = head_of_file(path)
     return _decoded(in_memory(path), str(path), head), head.header["facts"] or {}
 
 
@@ -171,23 +179,20 @@ def decode(whole: bytes, what: str) -> Contents | Chained:
     """Like `read`, of the bytes; `what` names them in errors."""
     memory = aligned(len(whole))
     memory[:] = whole
-    return _decoded(memory, what, _head_in(memory, what))
+    return _decoded(memory, what, head_in(memory, what))
 
 
-def _decoded(memory: memoryview, what: str, head: _Head) -> Contents | Chained:
+def _decoded(memory: memoryview, what: str, head: Head) -> Contents | Chained:
     whole, header = memory.toreadonly(), head.header
-    if header["opgen"] != VERSION:
-        raise ExecutorError(
-            f"{what} was saved by opgen {header['opgen']}, this is {VERSION}; save the program again"
-        )
-    if header["target"] != str(Target.host()) and not Target.of_code(header["target"]).is_host:
-        raise ExecutorError(f"{what} was compiled for {header['target']}, which this machine is not")
-    blobs = list(_blobs(whole, head, what))
+    check_usable(header, what)
+    if "function" in header:
+        raise ExecutorError(f"{what} holds a function of arrays; rt.load_function loads it")
+    blobs = list(blobs_of(whole, head, what))
     inputs, result = tuple(header["inputs"]), _read_slots(header["result"])
     if "parts" in header:
         parts: list[tuple[Contents, tuple[int, ...]]] = []
         for number, takes in header["parts"]:
-            part = _decoded(blobs[number], what, _head_in(blobs[number], what))
+            part = _decoded(blobs[number], what, head_in(blobs[number], what))
             assert isinstance(part, Contents)
             parts.append((part, tuple(takes)))
         return Chained(inputs, tuple(parts), result)
@@ -204,26 +209,34 @@ def _decoded(memory: memoryview, what: str, head: _Head) -> Contents | Chained:
     return Contents(header["target"], inputs, kernels, plan, driver, result)
 
 
+def check_usable(header: Mapping[str, Any], what: str) -> None:
+    """Raises ExecutorError for what another version saved, or was compiled for what this machine is not."""
+    if header["opgen"] != VERSION:
+        raise ExecutorError(f"{what} was saved by opgen {header['opgen']}, this is {VERSION}; save it again")
+    if header["target"] != str(Target.host()) and not Target.of_code(header["target"]).is_host:
+        raise ExecutorError(f"{what} was compiled for {header['target']}, which this machine is not")
+
+
 @dataclass(frozen=True, slots=True)
-class _Head:
+class Head:
     """The header, and how many bytes it takes with what is before it."""
 
     header: dict[str, Any]
     size: int
 
 
-def _head_of_file(path: str | os.PathLike[str]) -> _Head:
+def head_of_file(path: str | os.PathLike[str]) -> Head:
     """The head of a file whose size is what its head says; no more of it is read."""
     with open(path, "rb", buffering=0) as file:
         size = os.fstat(file.fileno()).st_size
         return _head(size, lambda begin, count: os.pread(file.fileno(), count, begin), str(path))
 
 
-def _head_in(whole: memoryview, what: str) -> _Head:
+def head_in(whole: memoryview, what: str) -> Head:
     return _head(len(whole), lambda begin, count: bytes(whole[begin : begin + count]), what)
 
 
-def _head(whole: int, read: Callable[[int, int], bytes], what: str) -> _Head:
+def _head(whole: int, read: Callable[[int, int], bytes], what: str) -> Head:
     """The head of an artifact of `whole` bytes, of which `read(begin, count)` gives some."""
     fixed = read(0, _FIXED.size)
     if len(fixed) < _FIXED.size or not fixed.startswith(_MAGIC):
@@ -234,14 +247,14 @@ def _head(whole: int, read: Callable[[int, int], bytes], what: str) -> _Head:
     text = read(_FIXED.size, size) if size <= min(whole, _MAX_HEADER) else b""
     if len(text) != size or digest(text) != wanted:
         raise ExecutorError(f"{what} is damaged: its header is not what was saved")
-    head = _Head(json.loads(text), _FIXED.size + size)
+    head = Head(json.loads(text), _FIXED.size + size)
     end = _padded(head.size) + sum(_padded(size) for _, size, _ in head.header["blobs"])
     if whole != end:
         raise ExecutorError(f"{what} is damaged: it has {whole} bytes, expected {end}")
     return head
 
 
-def _blobs(whole: memoryview, head: _Head, what: str) -> Iterator[memoryview]:
+def blobs_of(whole: memoryview, head: Head, what: str) -> Iterator[memoryview]:
     """What follows the header, each held to its digest, and what lies between to zeros."""
     start, end = _padded(head.size), head.size
     for offset, size, wanted in head.header["blobs"]:
@@ -261,7 +274,7 @@ def _check_zeros(whole: memoryview, begin: int, end: int, what: str) -> None:
 
 
 @dataclass(slots=True)
-class _Blobs:
+class Blobs:
     """What follows the header; `table`: offset, size and digest of each."""
 
     parts: list[Piece] = field(default_factory=list)
@@ -288,18 +301,20 @@ class _Blobs:
 
 
 def _runtime_objects(contents: Contents) -> Iterator[tuple[str, bytes]]:
-    """Key and object code of the runtime's own modules that the program and its calls need.
-
-    What calls from Python need of this Python is not there for another machine.
-    """
-    compiled_for = Target.of_code(contents.target)
-    target = Target.host() if compiled_for.is_host else compiled_for
-    names = [
-        name
-        for kernel in contents.kernels
-        if isinstance(kernel, NativeKernel | SymbolicNativeKernel)
-        for name in kernel.image.imports
+    """Key and object code of the runtime's own modules that the program and its calls need."""
+    native = [
+        kernel for kernel in contents.kernels if isinstance(kernel, NativeKernel | SymbolicNativeKernel)
     ]
+    return runtime_objects([name for kernel in native for name in kernel.image.imports], contents.target)
+
+
+def runtime_objects(names: Sequence[str], code: str) -> Iterator[tuple[str, bytes]]:
+    """Key and object code of the runtime's own modules that code with these imports, and its calls, need.
+
+    `code`: what it is compiled for.  What calls from Python need of this Python is not there for another machine.
+    """
+    compiled_for = Target.of_code(code)
+    target = Target.host() if compiled_for.is_host else compiled_for
     for name, text in modules_of(names, target).items():
         yield key_of(text, target), compiled(name, text, target)
     if compiled_for.is_host:
@@ -310,7 +325,7 @@ def _runtime_objects(contents: Contents) -> Iterator[tuple[str, bytes]]:
         )
 
 
-def _kernel(kernel: Kernel, blobs: _Blobs, sizes: SizesOut) -> dict[str, object]:
+def _kernel(kernel: Kernel, blobs: Blobs, sizes: SizesOut) -> dict[str, object]:
     if kernel.why_of_python is not None:
         raise ExecutorError(f"{kernel.why_of_python}, which no artifact can hold")
     made: dict[str, object] = {
@@ -365,7 +380,7 @@ _INSTRUCTIONS: Final[dict[str, Callable[..., Instruction]]] = {
 }
 
 
-def _plan(plan: Plan, blobs: _Blobs, sizes: SizesOut) -> dict[str, object]:
+def _plan(plan: Plan, blobs: Blobs, sizes: SizesOut) -> dict[str, object]:
     return {
         "inputs": plan.num_params,
         "constants": {str(slot): blobs.array(array) for slot, array in plan.constants.items()},
