@@ -23,6 +23,7 @@ PAGES = (
     "tensor-expressions.md",
     "coming-from-tvm.md",
     "write-a-schedule.md",
+    "write-a-kernel.md",
     "write-a-pass.md",
     "write-an-emitter.md",
     "jit.md",

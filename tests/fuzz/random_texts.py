@@ -105,7 +105,7 @@ class _Writer:
         for output in self.outputs:
             if self.chance.random() < 0.4:
                 self._fill_local(1)
-            self._fill(output, 1, is_outermost=True)
+            self._fill(output, 1, is_output=True)
         return "\n".join(self.lines) + "\n"
 
     def _buffer(self, name: str) -> _Buffer:
@@ -126,14 +126,17 @@ class _Writer:
     def _fill_local(self, depth: int) -> None:
         """A buffer of its own with all elements written, for the rest of the block."""
         buffer = self._buffer(self._fresh("t"))
+        buffer.shape = tuple(
+            [extent if extent == "n" else min(int(extent), 5) for extent in buffer.shape[:2]]
+        )
         if not any("n" in each.shape for each in (*self.inputs, *self.outputs)):
             buffer.shape = tuple([3 if extent == "n" else extent for extent in buffer.shape])
         scope = "local" if all(extent != "n" for extent in buffer.shape) else "global"
         self._line(depth, f"allocate {buffer.text} {scope}")
-        self._fill(buffer, depth, is_outermost=False)
+        self._fill(buffer, depth, is_output=False)
         self.locals.append(buffer)
 
-    def _fill(self, buffer: _Buffer, depth: int, is_outermost: bool) -> None:
+    def _fill(self, buffer: _Buffer, depth: int, is_output: bool) -> None:
         """Loops that store every element."""
         indices: list[str] = []
         outside = len(self.loops)
@@ -141,7 +144,7 @@ class _Writer:
         rank = len(buffer.shape)
         kind = ""
         for axis, extent in enumerate(buffer.shape):
-            kind = self._kind(extent, is_outermost and axis == 0, axis == rank - 1)
+            kind = self._kind(extent, is_output and axis == 0, axis == rank - 1)
             how = self.chance.random()
             name = self._fresh("i")
             if how < 0.15 and kind == "":  # in two parts, the first before the rest
@@ -153,7 +156,7 @@ class _Writer:
                 depth += 1
             self.loops.append((name, extent))
             indices.append(name)
-            if axis < rank - 1 and self.chance.random() < 0.15:
+            if axis < rank - 1 and is_output and self.chance.random() < 0.15:
                 self._fill_local(depth)
         self._element(buffer, indices, depth, kind == "vectorized ")
         del self.loops[outside:], self.locals[known:]

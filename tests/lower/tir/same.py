@@ -41,7 +41,7 @@ def _own(x: object) -> tuple[object, ...]:
     if isinstance(x, Const):
         return label(x)
     if isinstance(x, Var):
-        return (Var, x.dtype, x.size, x.hint, x.least, x.most)
+        return (Var, x.dtype, x.size, x.least, x.most)
     if isinstance(x, tir.Buffer):
         return (tir.Buffer, x.dtype, x.scope)
     return (type(x), None if _parts(x) else x if isinstance(x, str | int | float) else None)

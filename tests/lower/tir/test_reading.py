@@ -27,7 +27,7 @@ def over(var: Var, extent: int, body: tir.Stmt, kind: ForKind = ForKind.SERIAL) 
 
 ALL = """\
 f(x: float32[n, 8], `in put`: int8[n]) -> (y: float32[n, 8], count: int64[]):
-    dims n from 1 to 64 like 8, m
+    dims n from 1 to 64, m
     seen y: count rows of 8
     allocate t: float64[8, m + 1] local
     parallel for i in range(n) of n * 2 operations:
@@ -55,9 +55,9 @@ def test_what_is_printed_reads_as_it_was() -> None:
     read = tir.parse(ALL)
     assert tir.to_text(read) == ALL
     assert why_not_same(read, tir.parse(ALL)) is None
-    assert [(dim.name, dim.least, dim.most, dim.hint) for dim in read.dims] == [
-        ("n", 1, 64, 8),
-        ("m", 0, None, None),
+    assert [(dim.name, dim.least, dim.most) for dim in read.dims] == [
+        ("n", 1, 64),
+        ("m", 0, None),
     ]
     assert read.seen == (tir.Seen(0, 1, 8),)
 

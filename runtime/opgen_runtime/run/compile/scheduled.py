@@ -10,7 +10,7 @@ from ...base import Target
 from ...base.errors import ExecutorError, LoweringError, ScheduleError
 from ...base.garbage import rare_collections
 from ...codegen import imports_of
-from ...compute.te import Extern, Placeholder, Tensor
+from ...compute.te import Placeholder, Tensor
 from ...lower import tir
 from ...lower.schedule import Schedule
 from ...lower.schedule.contract import SCHEDULE, Made
@@ -21,6 +21,7 @@ from .kernel.disk_cache import compile_cached
 from .kernel.extern import ExternKernel
 from .kernel.kernel import Kernel, NativeKernel
 from .kernel.records import Compiled, Emitted, Lowered
+from .kernel.steps import runs_in_python
 from .kernel.written import Program, Written
 from .pipeline import after, between, check_hooks, check_runs_here, through_kernel
 
@@ -215,7 +216,7 @@ def _check_binds(args: Sequence[Tensor], binds: Mapping[Tensor, tir.Buffer]) -> 
 
 def _is_in_python(schedule: Schedule) -> bool:
     """Whether it calls functions of arrays."""
-    return any(isinstance(each.op, Extern) and not each.op.gives_loop_ir for each in schedule.stages)
+    return any(runs_in_python(each.op) for each in schedule.stages)
 
 
 def _shown(tensor: Tensor | tir.Buffer) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ....base.arith import Expr, Var, const, identical, post_order, substitute
+from ....base.arith import Const, Expr, Var, const, identical, post_order, substitute
+from ....base.arith.expr import Dim
 from ....base.vocabulary import INDEX
-from .folding import rebuild_folding
+from .folding import fold_substitute, rebuild_folding
 from .stmt import Aligned, Allocate, Buffer, Kind, Load, Prefetch, Repetition, Stmt, Store
 from .visit import StmtMutator, statements
 
@@ -66,6 +67,12 @@ class Relocator(StmtMutator):
         return Repetition(made.kinds, tuple(rows))
 
 
+def substituted_dim(dim: Dim, values: Mapping[Var, Expr]) -> Dim:
+    """A dim with vars replaced; what becomes constant is a number."""
+    found = dim if isinstance(dim, int) else fold_substitute(dim, values)
+    return int(found.value) if isinstance(found, Const) else found
+
+
 class Adopted(Relocator):
     """A statement over other parameters, and with expressions for some variables."""
 
@@ -77,7 +84,7 @@ class Adopted(Relocator):
         return substitute(super().expr(e), self.dims) if self.dims else super().expr(e)
 
     def allocate(self, s: Allocate) -> Stmt:
-        shape = tuple([d if isinstance(d, int) else substitute(d, self.dims) for d in s.buffer.shape])
+        shape = tuple([substituted_dim(dim, self.dims) for dim in s.buffer.shape])
         if identical(shape, s.buffer.shape):
             return super().allocate(s)
         self.moved = {**self.moved, s.buffer: replace(s.buffer, shape=shape)}

@@ -111,10 +111,9 @@ def _declared(b: Buffer) -> str:
 
 
 def _facts(dim: Var) -> str:
-    """What is known of a dim beside that it is one."""
+    """What is known of a dim beside that it is one; what schedules took it for is settled."""
     most = "" if dim.most is None else f" to {dim.most}"
-    span = f" from {dim.least}{most}" if dim.least or most else ""
-    return span if dim.hint is None else f"{span} like {dim.hint}"
+    return f" from {dim.least}{most}" if dim.least or most else ""
 
 
 def _dim(dim: Var) -> str:

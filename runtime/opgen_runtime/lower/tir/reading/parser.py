@@ -2,7 +2,7 @@
 
     kernel    = name "(" declared, ... ")" "->" "(" declared, ... ")" ":" [dims] seen* block
     declared  = name ":" dtype "[" extents "]"
-    dims      = "dims" name ["from" least ["to" most]] ["like" hint], ...    more that is known of dims, their order
+    dims      = "dims" name ["from" least ["to" most]], ...    more that is known of dims, their order
     seen      = "seen" output ":" count "rows" "of" width
     block     = statements below each other, indented
     statement = name "[" indices [";" mask] "]" "=" expr
@@ -164,7 +164,7 @@ class _Parser:
         return int(found.value)
 
     def dims(self) -> tuple[Var, ...]:
-        """`dims n from 1 to 64 like 8, m`."""
+        """`dims n from 1 to 64, m`."""
         self.reader.begin_line()
         self.tokens.expect("dims")
         found: dict[str, Var] = {}
@@ -172,10 +172,9 @@ class _Parser:
             token = self.tokens.expect_kind("name", "a dim")
             least = self.reader.integer("the least", 0, _MOST) if self.tokens.accept("from") else 0
             most = self.reader.integer("the most", least, _MOST) if self.tokens.accept("to") else None
-            hint = self.reader.integer("a hint", 0, _MOST) if self.tokens.accept("like") else None
             if token.text in found:
                 raise self.tokens.error(f"the dim {token.text} is named twice", token)
-            found[token.text] = Var(INDEX, token.text, True, hint, least, most)
+            found[token.text] = Var(INDEX, token.text, size=True, least=least, most=most)
             if not self.tokens.accept(","):
                 break
         self.end_line()

@@ -86,9 +86,14 @@ def translate(request: Request) -> Segment | EmptyKernel:
     )
 
 
+def runs_in_python(op: te.Operation) -> bool:
+    """Whether an operation is a hand-written function of arrays."""
+    return isinstance(op, Extern) and not op.gives_loop_ir and not isinstance(op.function, tir.KernelCall)
+
+
 def normalize(segment: Segment) -> Normal | ExternKernel | SymbolicExternKernel:
     """The normal form; a kernel at once where a part is a hand-written function, which runs in Python."""
-    if not any(isinstance(tensor.op, Extern) for tensor in te.tensor_order(segment.outputs)):
+    if not any(runs_in_python(tensor.op) for tensor in te.tensor_order(segment.outputs)):
         return Normal(segment, tuple(te.normalize(segment.outputs)))
     return _symbolic_extern(segment) if dims_in(segment.function) else _extern(segment)
 
