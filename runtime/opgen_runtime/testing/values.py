@@ -33,14 +33,10 @@ def check_values(
     pattern = declaration_of(op).pattern
     runner = create_executor(executor)
     attrs = call.attrs.as_dict() if call.attrs is not None else {}
-    specs = specs_of(op, case)
     structure = structure_of(op, call.attrs, [arg.checked_type for arg in call.args])
     for special_values in (False, True):
-        operands = [
-            _arrays(spec, f"{case} {k}", special_values, pattern, first=k == 0)
-            for k, spec in enumerate(specs)
-        ]
-        flat = list(_flat(operands))
+        operands = operands_of(op, case, special_values)
+        flat = list(flattened(operands))
         given = dict(zip(variables, flat, strict=True))
         found = runner.evaluate(call, given)
         names = [declared.name for declared in declaration_of(op).signature.inputs]
@@ -54,6 +50,15 @@ def check_values(
                 raise
         what = f"{op.name}({case}) in the {executor} executor, {'special' if special_values else 'ordinary'} values"
         assert_close(found, expected, call.checked_type, flat, pattern, what, structure)
+
+
+def operands_of(op: Op, case: Case, special_values: bool) -> list[np.ndarray | tuple[np.ndarray, ...] | None]:
+    """An array for each input of a case: None for an absent one, a tuple for a variadic one."""
+    pattern = declaration_of(op).pattern
+    return [
+        _arrays(spec, f"{case} {k}", special_values, pattern, first=k == 0)
+        for k, spec in enumerate(specs_of(op, case))
+    ]
 
 
 def _refused_by_reference(op: Op, case: Case, operands: Sequence[np.ndarray], error: Exception) -> NoReturn:
@@ -93,7 +98,8 @@ def _copied(
     return None if operand is None else operand.copy()
 
 
-def _flat(operands: Sequence[np.ndarray | tuple[np.ndarray, ...] | None]) -> Iterator[np.ndarray]:
+def flattened(operands: Sequence[np.ndarray | tuple[np.ndarray, ...] | None]) -> Iterator[np.ndarray]:
+    """The arrays of operands one after the other, as programs take them."""
     for operand in operands:
         if isinstance(operand, tuple):
             yield from operand

@@ -47,6 +47,15 @@ def test_a_level_of_x86_implies_its_features():
 
 
 @pytest.mark.parametrize(
+    ("features", "fused"), [("+m,+a,+f,+d,+c", True), ("+m,+a,+f,+c", False), ("+m,+a", False)]
+)
+def test_riscv_fuses_with_its_floats(features, fused):
+    """Of both widths: a step in float64 that is not fused has other bits."""
+    target = Target.parse(f"llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64 -mattr={features}")
+    assert (target.has_fma, target.vector_bits) == (fused, 128)
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("cuda", "target 'cuda': unknown kind 'cuda'; expected one of llvm"),
@@ -61,6 +70,7 @@ def test_a_level_of_x86_implies_its_features():
         ("llvm -mattr=avx2", "-mattr=avx2: expected features such as +avx2,-avx512f, each with its sign"),
         ("llvm -mattr=+avx2,+avxx", "-mattr=+avxx: LLVM has no such feature; did you mean"),
         ("llvm -mcpu=x86-64 -mattr=-sse2", "LLVM cannot compile for -mcpu=x86-64 -mattr=-sse2: error"),
+        ("llvm -mtriple=foo-linux", "-mtriple=foo-linux: LLVM has no such architecture"),
         ("llvm -mattr=-64bit", "LLVM cannot compile for -mcpu=generic -mattr=-64bit"),
     ],
 )
