@@ -69,14 +69,14 @@ def render_op(project: Project, renderer: Renderer, op: CheckedOp) -> tuple[Outp
 def render_index(
     project: Project, renderer: Renderer, ops: Sequence[tuple[str, str | None]]
 ) -> tuple[Output, ...]:
-    """The package's index and its module of ops on arrays, with their stubs.  Raises RenderError.
+    """The package's index and the modules of its ops as others call them, with their stubs.  Raises RenderError.
 
     `ops`: the name of each, and the operator that it stands for.
     """
     view = index_view(ops, project.namespace)
     source = project.relative(project.opdefs)
     key = digest(repr(view))[:HALF]
-    files = [("__init__", "index"), *([("eager", "eager")] if view.has_eager else [])]
+    files = [("__init__", "index"), *[(face, face) for face in view.faces]]
     return tuple(
         Output(project.output / f"{name}.{suffix}", with_header(text, source, key))
         for name, template in files

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from opgen_runtime.base.vocabulary import dataclass
 
 from .text import literal
+
+FACES: Final = ("eager", "torch")
+"""The ops of a package on arrays, and in other frameworks: a module and a template each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,9 @@ class IndexView:
     operators: tuple[tuple[str, str], ...]  # symbol and op name, as Python literals
     namespace: str  # as a Python literal
     prefix: str  # of the ops' full names, as a Python literal
-    has_eager: bool  # whether the package has a module of its ops on arrays; the runtime has that of the built-in ones
+    faces: tuple[
+        str, ...
+    ]  # modules of its ops as others call them; the runtime has those of the built-in ones
 
 
 def index_view(ops: Sequence[tuple[str, str | None]], namespace: str) -> IndexView:
@@ -37,7 +43,7 @@ def index_view(ops: Sequence[tuple[str, str | None]], namespace: str) -> IndexVi
         operators=tuple((literal(symbol), literal(name)) for symbol, name in operators),
         namespace=literal(namespace),
         prefix=literal(f"{namespace}." if namespace else ""),
-        has_eager=bool(namespace) and "eager" not in names,
+        faces=tuple(face for face in FACES if namespace and face not in names),
     )
 
 

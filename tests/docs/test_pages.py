@@ -31,7 +31,9 @@ PAGES = (
     "tuning.md",
     "machines.md",
     "gradients.md",
+    "bridges.md",
 )
+NEEDED = {"bridges.md": ("torch",)}  # what a page needs to be installed
 _QUIET = "import contextlib as _c, io as _io\nwith _c.redirect_stdout(_io.StringIO()):\n"
 
 
@@ -93,6 +95,8 @@ class Reader:
 def test_page(
     name: str, read_page: Any, opgen_command: Any, scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for module in NEEDED.get(name, ()):
+        pytest.importorskip(module, reason=f"needs the extra `{module}`: scripts/test --bridges")
     reader = Reader(opgen_command, monkeypatch)
     skip = False
     for block in read_page(name):

@@ -51,6 +51,8 @@ def test_init_makes_a_whole_project(fresh: Path) -> None:
         "myops/eager.py",
         "myops/eager.pyi",
         "myops/py.typed",
+        "myops/torch.py",
+        "myops/torch.pyi",
         "opdefs/opdef.schema.json",
         "pyproject.toml",
     ]

@@ -17,8 +17,7 @@ from ..base.arith import dim
 from ..base.errors import ExecutorError, OpgenError
 from ..base.forks import lock
 from ..base.vocabulary import dataclass
-from ..operator import Dim, TensorType
-from ..operator.attrs.kinds import same_value_key
+from ..operator import Dim, TensorType, same_value_key
 from ..run.compile.kernel.extern import ExternKernel, PythonCode, array_at
 from ..run.compile.kernel.kernel import EmptyKernel, Kernel, NativeKernel, Slot
 from ..run.compile.kernel.symbolic import SymbolicKernel

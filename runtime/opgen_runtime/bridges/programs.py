@@ -59,6 +59,7 @@ class Program(ABC):
 
     `path`: the op's full name, then `vjp` or `jvp` for each derivative that was taken: what `found` takes.
     `operands`, `outputs`: as declared; outputs are `one`, or the only one `several`.  `fields`: the attrs.
+    `is_data_dependent`: the size of a result of the op depends on the values of operands.
     """
 
     def __init__(
@@ -67,11 +68,13 @@ class Program(ABC):
         operands: Sequence[Operand],
         fields: Sequence[AttrField],
         outputs: Sequence[Operand],
+        is_data_dependent: bool,
     ) -> None:
         self.path = path
         self.operands = tuple(operands)
         self.fields = tuple(fields)
         self.outputs = tuple(outputs)
+        self.is_data_dependent = is_data_dependent
 
     @property
     def namespace(self) -> str:
@@ -162,12 +165,8 @@ class Declared(Program):
             Operand(each.name, "one" if each.variadic is None else "several") for each in signature.outputs
         ]
         fields = () if declaration.attrs is None else declaration.attrs.fields()
-        super().__init__((declaration.full_name,), operands, fields, outputs)
-
-    @property
-    def is_data_dependent(self) -> bool:
-        """Whether the size of a result depends on the values of operands."""
-        return bool(self.declaration.signature.dynamic)
+        dynamic = bool(declaration.signature.dynamic)
+        super().__init__((declaration.full_name,), operands, fields, outputs, dynamic)
 
     def results(self, arguments: Sequence[Argument], values: Values) -> list[Expr]:
         kind = self.declaration.attrs
@@ -198,7 +197,9 @@ class Vjp(Program):
         field = AttrField(self.wrt, "ints", doc="The leaves whose adjoints are meant, by number.")
         adjoints = Operand(fresh("adjoint", taken), "several")
         operands = (*base.operands, *saved, *cotangents)
-        super().__init__((*base.path, "vjp"), operands, (*base.fields, field), [adjoints])
+        super().__init__(
+            (*base.path, "vjp"), operands, (*base.fields, field), [adjoints], base.is_data_dependent
+        )
 
     def results(self, arguments: Sequence[Argument], values: Values) -> list[Expr]:
         own, saved, cotangents = self._parts(arguments)
@@ -252,7 +253,13 @@ class Jvp(Program):
         self.wrt = fresh("wrt", taken)
         field = AttrField(self.wrt, "ints", doc="The leaves that have tangents, by number.")
         changes = Operand(fresh("changes", taken), "several")
-        super().__init__((*base.path, "jvp"), (*base.operands, tangents), (*base.fields, field), [changes])
+        super().__init__(
+            (*base.path, "jvp"),
+            (*base.operands, tangents),
+            (*base.fields, field),
+            [changes],
+            base.is_data_dependent,
+        )
 
     def results(self, arguments: Sequence[Argument], values: Values) -> list[Expr]:
         *own, tangents = arguments

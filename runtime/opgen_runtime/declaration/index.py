@@ -47,7 +47,7 @@ BUILT_IN: Final = "opgen_runtime.ops"
 _ROOM: Final = __name__.rpartition(".")[0]
 # What the names of ops begin with that are made of others -> the function that makes one, whose file is imported then.
 _MADE: Final = {"vjp": (f"{_ROOM}.gradient", "load_derived"), "part": (f"{_ROOM}.part", "load_part")}
-_ARRAYS: Final = "eager"  # the generated module of a project's ops on arrays
+_FACES: Final = ("eager", "torch")  # generated modules of a project's ops, on arrays and in other frameworks
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def lazy_index(
     def lookup(name: str) -> object:
         module = ops.get(name)
         if module is None:
-            if name == _ARRAYS and find_spec(f"{package}.{name}") is not None:
+            if name in _FACES and find_spec(f"{package}.{name}") is not None:
                 return import_module(f"{package}.{name}")
             raise AttributeError(_missing(package, name, ops), name=name, obj=sys.modules.get(package))
         value: object = getattr(import_module(f"{package}.{module}"), name)

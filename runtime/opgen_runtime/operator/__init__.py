@@ -7,7 +7,16 @@ types/     types of expressions, declared signatures, what binds and solves them
 registry/  operators and classes by name
 """
 
-from .attrs import REQUIRED, AttrField, Attrs, KindError, attr, document_attrs, value_text
+from .attrs import (
+    REQUIRED,
+    AttrField,
+    Attrs,
+    KindError,
+    attr,
+    document_attrs,
+    same_value_key,
+    value_text,
+)
 from .registry import (
     Op,
     has_op,
@@ -117,6 +126,7 @@ __all__ = [
     "register_op",
     "relate",
     "same_shape",
+    "same_value_key",
     "says_more",
     "set_op_loader",
     "shape_text",

@@ -6,6 +6,8 @@
     T.axis_abs(x, axis=1, indice=1)                 # on tensors, with gradients, under compile, export and torch.func
     torch.ops.opgen.axis_abs(x, 1, 1)               # the op that torch knows
 
+A project's ops are `myproj.torch.my_op` and `torch.ops.myproj.my_op`.
+
 tensors.py     tensors and arrays, and the names of element types
 schema.py      a program's signature in torch's schema language
 fake.py        shapes of results, for tracing
@@ -19,24 +21,34 @@ library.py     registration
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import sys
+from collections.abc import Callable, Collection
 
 from ... import ops
-from .library import BUILT_IN, namespace_of, operator
+from ...base.errors import did_you_mean
+from .library import BUILT_IN, TorchFunction, namespace_of, operator
 
-__all__ = ["operator"]
-
-namespace_of(BUILT_IN)
-
-
-def __getattr__(name: str) -> Callable[..., Any]:
-    """The op of that name, built in.  Raises AttributeError if there is none."""
-    if name not in ops.__all__:
-        raise AttributeError(f"module {__name__!r} has no op {name!r}", name=name)
-    found = globals()[name] = operator(name).public
-    return found
+__all__ = ["TorchFunction", "namespace", "operator"]
 
 
-def __dir__() -> list[str]:
-    return sorted({*ops.__all__, *__all__})
+def namespace(
+    module: str, ops: Collection[str], prefix: str = "", others: Collection[str] = ()
+) -> tuple[Callable[[str], TorchFunction], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a module whose names are ops, registered with torch when they are first used.
+
+    `ops`: the names of functions that the module has; `prefix`, with its dot, makes them the ops' full names.
+    `others`: what else the module shows.
+    """
+    namespace_of(prefix.removesuffix(".") or BUILT_IN)
+
+    def lookup(name: str) -> TorchFunction:
+        if name not in ops:
+            raise AttributeError(f"module {module!r} has no op {name!r}{did_you_mean(name, ops)}", name=name)
+        found = operator(prefix + name).public
+        setattr(sys.modules[module], name, found)  # the next access does not come here
+        return found
+
+    return lookup, lambda: sorted({*ops, *others})
+
+
+__getattr__, __dir__ = namespace(__name__, ops.__all__, others=__all__)

@@ -8,9 +8,8 @@ when it is asked for one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
 import torch
 from torch._functorch.utils import enable_single_level_autograd_function
@@ -18,8 +17,6 @@ from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
 from ...base.errors import OpgenError
-from ...base.lru_cache import LRUCache
-from ...base.vocabulary import dataclass
 from ..programs import Program
 from .fake import types_of
 from .schema import Schema
@@ -27,7 +24,7 @@ from .schema import Schema
 _below: Final = torch._C._AutoDispatchBelowAutograd
 _are_transforms_active: Final[Callable[[], bool]] = torch._C._are_functorch_transforms_active
 _any_requires_grad: Final[Callable[..., bool]] = torch._C._any_requires_grad
-_reads: Final[LRUCache[tuple[bool, ...]]] = LRUCache(4096)
+_MOST_KINDS: Final = 1024  # of calls of an op, of which it is remembered what is saved
 
 
 class Differentiable(Protocol):
@@ -44,22 +41,24 @@ class Differentiable(Protocol):
     def jvp(self) -> Differentiable: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(NamedTuple):
     """One call under differentiation.
 
     `keys`: of the dispatcher, above which the call goes on; None where it begins there.  `form`: of each operand the
-    number of its tensors, None for one that is absent, -1 for one that is not in a list.  `attrs`: in torch's form, in
-    the order of the schema.
+    number of its tensors, None for one that is absent, -1 for one that is not in a list; `is_simple`: it is -1 for all.
+    `attrs`: in torch's form, in the order of the schema.
     """
 
     keys: Any
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
     form: tuple[int | None, ...]
+    is_simple: bool
     attrs: tuple[Any, ...]
 
-    def operands(self, leaves: Sequence[torch.Tensor]) -> list[Any]:
+    def operands(self, leaves: Sequence[torch.Tensor]) -> Sequence[Any]:
+        if self.is_simple:
+            return leaves
         rest = iter(leaves)
         return [
             None if count is None else next(rest) if count < 0 else [next(rest) for _ in range(count)]
@@ -74,7 +73,7 @@ def is_plain() -> bool:
 
 def differentiated(op: Differentiable) -> Callable[[Any, Sequence[Any], Mapping[str, Any]], Any]:
     """What calls the op as a node of torch's graphs, `(keys, args, kwargs)`."""
-    function, schema = _function(op), op.schema
+    apply, schema = _function(op).apply, op.schema
     gives_several, count = op.program.gives_several, len(op.program.operands)
     is_simple = all(operand.kind == "one" for operand in op.program.operands)
     simple_form = (-1,) * count
@@ -86,9 +85,12 @@ def differentiated(op: Differentiable) -> Callable[[Any, Sequence[Any], Mapping[
             flat = bound[:count]
         else:
             form, flat = _flattened(bound[:count])
-        site = Site(keys, args, kwargs, form, tuple(bound[count:]))
-        with enable_single_level_autograd_function() if _are_transforms_active() else nullcontext():
-            found = function.apply(site, *flat)
+        site = Site(keys, args, kwargs, form, is_simple, tuple(bound[count:]))
+        if _are_transforms_active():
+            with enable_single_level_autograd_function():
+                found = apply(site, *flat)
+        else:
+            found = apply(site, *flat)
         return list(found) if gives_several else found[0] if len(found) == 1 else found
 
     return call
@@ -112,36 +114,43 @@ def autograd_kernel(op: Differentiable) -> Callable[..., Any]:
 
 def _function(op: Differentiable) -> Any:
     """The node of torch's graphs."""
-    overload, gives_several = op.overload, op.program.gives_several
+    plain, redispatch, gives_several = op.overload._op, op.overload.redispatch, op.program.gives_several
+
+    read = _Reads(op)
+
+    def call(site: Site) -> Any:
+        with _below():
+            if site.keys is None:
+                return plain(*site.args, **site.kwargs)
+            return redispatch(site.keys, *site.args, **site.kwargs)
 
     def forward(ctx: Any, site: Site, *flat: torch.Tensor) -> tuple[torch.Tensor, ...]:
-        with _grad_modes(), _below():
-            if site.keys is None:
-                made = overload(*site.args, **site.kwargs)
-            else:
-                made = overload.redispatch(site.keys, *site.args, **site.kwargs)
+        if _are_transforms_active():  # the levels below record their gradients themselves
+            with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
+                made = call(site)
+        else:
+            made = call(site)
         results = tuple(made) if isinstance(made, list | tuple) else (made,)
+        floats = [each.is_floating_point() for each in results]
         ctx.set_materialize_grads(False)
-        ctx.site = site
-        ctx.floats = floats = [each.is_floating_point() for each in results]
-        if not all(floats):
+        if False in floats:
             ctx.mark_non_differentiable(*[each for each in results if not each.is_floating_point()])
         if gives_several:
             ctx.results = [(each.shape, each.dtype, each.device) for each in results]
-        ctx.kept = kept = _kept(op, site, flat, len(results))
+        kept = read(site, flat, len(results))
+        ctx.state = site, floats, kept
         ctx.save_for_backward(*flat, *[each for each, is_kept in zip(results, kept, strict=True) if is_kept])
         if forward_ad._current_level >= 0:
             ctx.save_for_forward(*flat)
         return results
 
     def backward(ctx: Any, *cotangents: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
-        site, needs = ctx.site, ctx.needs_input_grad[1:]
-        saved = ctx.saved_tensors
+        (site, _, kept), needs, saved = ctx.state, ctx.needs_input_grad[1:], ctx.saved_tensors
         flat, rest = saved[: len(needs)], iter(saved[len(needs) :])
         wrt = [k for k, needed in enumerate(needs) if needed and flat[k].is_floating_point()]
         found: list[torch.Tensor | None] = [None] * len(needs)
         if wrt and any([each is not None for each in cotangents]):
-            held: Sequence[Any] = [next(rest) if is_kept else None for is_kept in ctx.kept]
+            held: Sequence[Any] = [next(rest) if is_kept else None for is_kept in kept]
             given: Sequence[Any] = cotangents
             if gives_several:
                 held = _grouped(op.program, held, None)
@@ -152,11 +161,11 @@ def _function(op: Differentiable) -> Any:
         return (None, *found)
 
     def jvp(ctx: Any, _: object, *tangents: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
-        flat = ctx.saved_tensors[: len(tangents)]
+        (site, floats, _), flat = ctx.state, ctx.saved_tensors[: len(tangents)]
         wrt = [k for k, each in enumerate(tangents) if each is not None]
         given = [each for each in tangents if each is not None]
-        found = iter(_derivative(op.jvp, *ctx.site.operands(flat), given, attrs=ctx.site.attrs, wrt=wrt))
-        return tuple([next(found) if is_float else None for is_float in ctx.floats])
+        found = iter(_derivative(op.jvp, *site.operands(flat), given, attrs=site.attrs, wrt=wrt))
+        return tuple([next(found) if is_float else None for is_float in floats])
 
     parts: dict[str, Callable[..., Any]] = {"forward": forward, "backward": backward, "jvp": jvp}
     return type(
@@ -168,24 +177,15 @@ def _function(op: Differentiable) -> Any:
 
 def _derivative(derivative: Differentiable, *operands: Any, attrs: Sequence[Any], wrt: list[int]) -> Any:
     """A call of a vjp or a jvp, whose schema has the base's attrs in their order, and `wrt` among them."""
-    args = (*operands, *attrs)
-    at = derivative.schema.wrt_position
-    args = (*args[:at], wrt, *args[at:])
+    if attrs:
+        at = derivative.schema.wrt_position - len(operands)
+        args = (*operands, *attrs[:at], wrt, *attrs[at:])
+    else:
+        args = (*operands, wrt)
     if torch.is_grad_enabled() or not is_plain():
         return derivative.overload(*args)
     with _below():  # nobody wants its derivative
-        return derivative.overload(*args)
-
-
-@contextmanager
-def _transparent() -> Iterator[None]:
-    with torch.enable_grad(), forward_ad._set_fwd_grad_enabled(True):
-        yield
-
-
-def _grad_modes() -> Any:
-    """A node's forward runs without gradients; the levels below a transform's record theirs themselves."""
-    return _transparent() if _are_transforms_active() else nullcontext()
+        return derivative.overload._op(*args)
 
 
 def _flattened(operands: Sequence[Any]) -> tuple[tuple[int | None, ...], list[torch.Tensor]]:
@@ -238,24 +238,32 @@ def _or_zeros(tensor: torch.Tensor | None, like: Any) -> torch.Tensor:
     return torch.zeros(shape, dtype=dtype, device=device)
 
 
-def _kept(op: Differentiable, site: Site, flat: Sequence[torch.Tensor], count: int) -> tuple[bool, ...]:
-    """Which results the adjoints of all float operands read; what it finds for one size of the operands serves all."""
-    attrs = tuple([tuple(each) if isinstance(each, list) else each for each in site.attrs])
-    key = (op.program, site.form, tuple([(leaf.dtype, leaf.ndim) for leaf in flat]), attrs)
-    found = _reads.get(key)
-    if found is None:
-        found = _reads.put(key, _read(op, site, flat, count))
-    return found if len(found) == count else (False,) * count  # the sizes of operands say how many there are
+class _Reads:
+    """Which results of a call the adjoints of all float operands read; what one size of the operands has serves all."""
 
+    def __init__(self, op: Differentiable) -> None:
+        self._op = op
+        self._known: dict[Hashable, tuple[bool, ...]] = {}  # by the kind of call
 
-def _read(op: Differentiable, site: Site, flat: Sequence[torch.Tensor], count: int) -> tuple[bool, ...]:
-    operands = [tuple(each) if isinstance(each, list) else each for each in site.operands(flat)]
-    wrt = tuple([k for k, leaf in enumerate(flat) if leaf.is_floating_point()])
-    try:
-        values = op.schema.values(dict(zip(op.schema.attr_names, site.attrs, strict=True)))
-        return op.program.vjp.reads(types_of(operands, _likely), values | {op.program.vjp.wrt: wrt})
-    except OpgenError:
-        return (False,) * count  # the backward says what is wrong
+    def __call__(self, site: Site, flat: Sequence[torch.Tensor], count: int) -> tuple[bool, ...]:
+        attrs = site.attrs and tuple([tuple(each) if isinstance(each, list) else each for each in site.attrs])
+        key = site.form, tuple([(leaf.dtype, leaf.ndim) for leaf in flat]), attrs
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _MOST_KINDS:
+                self._known.clear()
+            found = self._known[key] = self._find(site, flat, count)
+        return found if len(found) == count else (False,) * count  # sizes say how many results there are
+
+    def _find(self, site: Site, flat: Sequence[torch.Tensor], count: int) -> tuple[bool, ...]:
+        schema, vjp = self._op.schema, self._op.program.vjp
+        operands = [tuple(each) if isinstance(each, list) else each for each in site.operands(flat)]
+        wrt = tuple([k for k, leaf in enumerate(flat) if leaf.is_floating_point()])
+        try:
+            values = schema.values(dict(zip(schema.attr_names, site.attrs, strict=True)))
+            return vjp.reads(types_of(operands, _likely), values | {vjp.wrt: wrt})
+        except OpgenError:
+            return (False,) * count  # the backward says what is wrong
 
 
 def _likely(extent: Any) -> int:

@@ -120,7 +120,7 @@ class Handler:
         if why is Why.DEVICE:
             return f"{self.name}: an operand is not on cpu; expected all on cpu"
         if why is Why.TORCH:
-            return f"{self.name}: torch could not read an operand, or allocate a result"
+            return f"{self.name}: an operand is no plain (strided) tensor, or there is no memory for a result"
         kept = (*self.kept.values(), *self.passing.values())
         failure = next((each.call.failure for each in kept if each.address == entry), None)
         return f"{self.name}: {failure(detail) if failure else 'the kernel failed'}"

@@ -73,6 +73,7 @@ TORCH_FUNCTIONS: Final = (
     "aoti_torch_get_device_type",
     "aoti_torch_get_dim",
     "aoti_torch_get_dtype",
+    "aoti_torch_get_layout",
     "aoti_torch_get_sizes",
     "aoti_torch_is_contiguous",
     "torch_call_dispatcher",
@@ -282,14 +283,14 @@ was_read:
 all_read:
   %code = load i64, ptr %s8
   %refused = icmp ne i64 %code, 0
-  br i1 %refused, label %by_torch, label %on_device
+  %device = load i64, ptr %s9
+  %elsewhere = icmp ne i64 %device, 0
+  br i1 %elsewhere, label %by_device, label %on_cpu
+on_cpu:
+  br i1 %refused, label %by_torch, label %search
 by_torch:
   call void @fail(ptr %state, i64 %number, i64 $W_TORCH, ptr null, i64 %code)
   unreachable
-on_device:
-  %device = load i64, ptr %s9
-  %elsewhere = icmp ne i64 %device, 0
-  br i1 %elsewhere, label %by_device, label %search
 by_device:
   call void @fail(ptr %state, i64 %number, i64 $W_DEVICE, ptr null, i64 %device)
   unreachable

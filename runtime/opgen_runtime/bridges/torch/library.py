@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
 
 import torch
 from torch._ops import _OpNamespace
@@ -19,7 +19,7 @@ from ...base.forks import lock
 from ...base.lazy import lazy
 from ...operator import has_op
 from .. import entries
-from ..programs import Declared, Program, found, leaves, program_of
+from ..programs import Program, found, leaves, program_of
 from .autograd import autograd_kernel, differentiated, is_plain
 from .fake import devices_of, fake_results, is_shapeless, types_of
 from .handler import Handler, why_not_native
@@ -36,6 +36,14 @@ _libraries: Final[dict[str, Any]] = {}
 _lock: Final = lock()
 _under_way: Final[set[Program]] = set()
 _warned: Final[list[str]] = []
+
+
+class TorchFunction(Protocol):
+    """An op as users call it: operands, then attrs, by position or by name."""
+
+    __name__: str
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
 
 class TorchOp:
@@ -71,7 +79,7 @@ class TorchOp:
         return registered(self.program.jvp)
 
     @lazy
-    def public(self) -> Callable[..., Any]:
+    def public(self) -> TorchFunction:
         """The function that users call: it takes attrs as declared ops do, and spends nothing on gradients that nobody
         wants."""
         return _public(self)
@@ -166,7 +174,7 @@ def operator(name: str) -> TorchOp:
 
 def _why_of_python(program: Program) -> str:
     """Why calls go by the way of Python; "" for native ones."""
-    if isinstance(program, Declared) and program.is_data_dependent:
+    if program.is_data_dependent:
         return "the size of a result depends on data"
     reason = why_not_native()
     if reason and not _warned:
@@ -183,10 +191,10 @@ def _library(namespace: str) -> Any:
     return library
 
 
-def _public(op: TorchOp) -> Callable[..., Any]:
+def _public(op: TorchOp) -> TorchFunction:
     overload, schema, differentiate = op.overload, op.schema, differentiated(op)
     below, any_requires_grad = torch._C._AutoDispatchBelowAutograd, torch._C._any_requires_grad
-    is_grad_enabled, is_compiling = torch.is_grad_enabled, torch.compiler.is_compiling
+    is_grad_enabled, is_compiling, plain = torch.is_grad_enabled, torch.compiler.is_compiling, overload._op
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if is_compiling() or not is_plain():
@@ -194,7 +202,7 @@ def _public(op: TorchOp) -> Callable[..., Any]:
         if is_grad_enabled() and any_requires_grad(*args, **kwargs):
             return differentiate(None, args, kwargs)
         with below():
-            return overload(*args, **kwargs)
+            return plain(*args, **kwargs)
 
     def converted(*args: Any, **kwargs: Any) -> Any:
         names = [each.name for each in schema.parameters]

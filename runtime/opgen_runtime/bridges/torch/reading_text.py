@@ -44,6 +44,7 @@ declare i32 @aoti_torch_delete_tensor_object(ptr)
 declare i32 @aoti_torch_get_device_type(ptr, ptr)
 declare i32 @aoti_torch_get_dim(ptr, ptr)
 declare i32 @aoti_torch_get_dtype(ptr, ptr)
+declare i32 @aoti_torch_get_layout(ptr, ptr)
 declare i32 @aoti_torch_get_sizes(ptr, ptr)
 declare i32 @aoti_torch_is_contiguous(ptr, ptr)
 declare i32 @torch_call_dispatcher(ptr, ptr, ptr, i64)
@@ -132,6 +133,19 @@ define internal void @read_tensor(ptr %state, ptr %slot) uwtable {
   %device_wide = sext i32 %device to i64
   %device_both = or i64 %device_before, %device_wide
   store i64 %device_both, ptr %device_place
+  store i32 0, ptr %small
+  %c6 = call i32 @aoti_torch_get_layout(ptr %given, ptr %small)
+  call void @note(ptr %state, i32 %c6)
+  %layout = load i32, ptr %small
+  %elsewhere = or i32 %device, %layout
+  %is_plain = icmp eq i32 %elsewhere, 0
+  br i1 %is_plain, label %look, label %foreign
+foreign:
+  %foreign_word = ptrtoint ptr %given to i64
+  call void @push(ptr %tensors, i64 %foreign_word)
+  call void @note(ptr %state, i32 %layout)
+  ret void
+look:
   store i8 0, ptr %flag
   %c1 = call i32 @aoti_torch_is_contiguous(ptr %given, ptr %flag)
   call void @note(ptr %state, i32 %c1)
@@ -145,9 +159,12 @@ copy:
   %c2 = call i32 @torch_call_dispatcher(ptr @contiguous, ptr @nothing, ptr %values, i64 $ABI)
   call void @note(ptr %state, i32 %c2)
   %copied = load ptr, ptr %values
-  br label %read
+  %was_copied = icmp eq i32 %c2, 0
+  br i1 %was_copied, label %read, label %lost
+lost:
+  ret void
 read:
-  %tensor = phi ptr [ %given, %0 ], [ %copied, %copy ]
+  %tensor = phi ptr [ %given, %look ], [ %copied, %copy ]
   %tensor_word = ptrtoint ptr %tensor to i64
   call void @push(ptr %tensors, i64 %tensor_word)
   store i32 0, ptr %small

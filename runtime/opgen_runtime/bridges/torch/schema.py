@@ -68,8 +68,9 @@ class Schema:
         self.program = program
         operands, plain, exact = _parameters(program)
         ordered = [*operands, *plain]
-        self.positional = _first_after_default(ordered)
         self.parameters = (*ordered, *exact)
+        is_derived = len(program.path) > 1  # called by the bridge alone, with all arguments
+        self.positional = len(self.parameters) if is_derived else _first_after_default(ordered)
         self.attr_names = tuple([each.name for each in (*plain, *exact)])
         texts = [each.text for each in self.parameters]
         if self.positional < len(texts):
@@ -135,7 +136,7 @@ def needs_conversion(schema: Schema) -> bool:
 
 def _parameters(program: Program) -> tuple[list[Parameter], list[Parameter], list[Parameter]]:
     """Those of the operands, of the attrs, and of the ints that floats cannot hold."""
-    derived = len(program.path) > 1  # called by the bridge alone, with all arguments
+    derived = len(program.path) > 1
     operands = [_operand(each, derived) for each in program.operands]
     if any(each.kind == "several" for each in program.operands[1:]):
         operands = [Parameter(each.name, each.type_text) for each in operands]

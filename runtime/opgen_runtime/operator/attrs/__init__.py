@@ -9,7 +9,7 @@ visitors.py   the protocols of the two field visitors
 
 from .base import Attrs, attrs_from_json, document_attrs
 from .field import REQUIRED, AttrField, attr
-from .kinds import KINDS, AttrKind, KindError, to_json_value, value_text
+from .kinds import KINDS, AttrKind, KindError, same_value_key, to_json_value, value_text
 from .visitors import AttrVisitor, NonDefaultVisitor
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "attr",
     "attrs_from_json",
     "document_attrs",
+    "same_value_key",
     "to_json_value",
     "value_text",
 ]
