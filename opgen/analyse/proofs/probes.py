@@ -34,7 +34,7 @@ def find_probes(
 
     Where an end depends on the test, at most `_PLACES` of its places; each at the first test that has it, and accepts
     the value inside, if any does.  The attrs have equal shares of half the work that is left to the op: one whose
-    values are dear, such as a number of outputs, leaves the others theirs.
+    values are expensive, such as a number of outputs, leaves the others theirs.
     """
     by_case = {item.sample.case: item for item in bound if item.sample.case is not None}
     # Tests of one signature have the same ends: the first of them stands for all.

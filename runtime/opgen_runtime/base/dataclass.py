@@ -6,6 +6,9 @@ that classes of as many fields share its code; closures are the rest, and fields
 slots, in two thirds of the time that `object.__setattr__` takes.  What can be seen of a class is the same, but for the
 docstring of one without, and that a field which is the same object is equal (a NaN, too), as it was before Python 3.13.
 Classes of other kinds are left to the standard library.
+
+It stays while an import is faster by more than 5 ms for it: that of `rt.jit` and a few ops took .22 s of
+processor time with it and .33 s with the standard library's (minima of three, compiled modules on disk).
 """
 
 from __future__ import annotations

@@ -165,15 +165,6 @@ def concatenated(joined: Expr, first: Expr) -> int | None:
     return int(getattr(joined.attrs, CONCATENATE[1])) % len(type_.shape)
 
 
-def put_by(call: Call) -> tuple[int, Dim] | None:
-    """(axis, start) of a call of `put_slice`; None for another."""
-    if call.op is not Op.get(PUT[0]):
-        return None
-    type_ = call.checked_type
-    assert isinstance(type_, TensorType)
-    return int(getattr(call.attrs, PUT[1])) % len(type_.shape), getattr(call.attrs, PUT[2])
-
-
 def binary(op: str, a: Expr, b: Expr) -> Expr | None:
     """`a op b` for an op of `arith.Binary`; None where no op is known for it."""
     if op in NAMED:

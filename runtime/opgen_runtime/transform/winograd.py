@@ -41,7 +41,7 @@ GROWTH: Final[Mapping[int, int]] = {2: 8**2, 4: 48**2}  # k^2 of each tile
 _TAPS: Final = 3
 _TRANSFORMED: Final = 20  # an element that is transformed takes as long as so many products
 _FETCHED: Final = 4  # and one of the filters that is fetched
-_BETTER: Final = 0.9  # of the definition's products; dearer ones are not worth their error
+_BETTER: Final = 0.9  # of the definition's products; more expensive ones are not worth their error
 
 OPTIONS = {
     "tile": Option(4, "The most results along a side of a tile: 2, or 4, with the larger error.", least=2)

@@ -64,7 +64,7 @@ def split(s: Schedule) -> None:
     s[P].split(s[P].axes[1], 4)
 
 
-def split_lapped(s: Schedule) -> None:
+def split_overlapping(s: Schedule) -> None:
     s[P].split(s[P].axes[0], 4, overlapping=True)
     s[P].split(s[P].axes[1], 4, overlapping=True)
 
@@ -131,7 +131,7 @@ OF_P = [
         """,
     ),
     (
-        split_lapped,
+        split_overlapping,
         """
         p: float32[8, 10], output
             i0_o  2  i0 // 4

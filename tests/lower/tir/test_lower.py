@@ -77,7 +77,7 @@ def test_compute_at_text() -> None:
     )
 
 
-def test_lapped_splits_have_whole_parts() -> None:
+def test_overlapping_splits_have_whole_parts() -> None:
     out = te.compute("out", (7, 6), "float32", lambda i, j: read(X, minimum(i, 5), j) + 1.0)
     program = Program((X,), (out,))
     schedule = create_schedule(program.outputs)

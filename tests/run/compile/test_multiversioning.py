@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +12,18 @@ import pytest
 import opgen_runtime as rt
 from opgen_runtime import ir, ops, te
 from opgen_runtime.base import Target
-from opgen_runtime.base.arith import Analyzer, Var, dim, ge, le
+from opgen_runtime.base.arith import Analyzer, Expr, Var, dim, ge, le
 from opgen_runtime.base.vocabulary import INDEX, DType
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.schedule import create_schedule, specialisation
 from opgen_runtime.run.compile import pipeline
 from opgen_runtime.run.compile.kernel import steps
-from opgen_runtime.run.compile.kernel.multiversioning import MAX_VERSIONS, distinct, specialised
+from opgen_runtime.run.compile.kernel.multiversioning import (
+    MAX_VERSIONS,
+    distinct,
+    find_broadcast_number,
+    specialised,
+)
 
 TARGET = "llvm -mcpu=x86-64-v3 -num-threads=1"
 N, K, M = dim("n", hint=128), dim("k", hint=64), dim("m", hint=64)
@@ -195,3 +201,23 @@ def test_a_choice_of_kernels_is_one_kernel() -> None:
     )
     assert tir.alike(doubled(3, "a"), doubled(3, "b"))
     assert not tir.alike(doubled(3, "a"), doubled(4, "a"))
+
+
+@pytest.mark.parametrize(
+    ("make", "shapes", "expected"),
+    [
+        (ops.add, ((K, 3), (6, 3)), "k is 6 or 1"),
+        (ops.add, ((6, 3), (K, 3)), "k is 6 or 1"),
+        (ops.add, ((K, 3), (1, 3)), "none"),  # the number is 1
+        (ops.add, ((K + 1, 3), (6, 3)), "none"),  # it is no dim
+        (lambda x, y: ops.add(ops.add(x, y), ops.exp(ops.add(y, x))), ((K, 3), (6, 3)), "k is 6 or 1"),
+        (lambda x, y: ops.concatenate((ops.add(x, y), ops.add(x, ops.concatenate((y, y))))), ((K, 3), (6, 3)), "none"),
+        (lambda x, y: ops.multiply(ops.add(x, y), ops.dense(x, y)), ((6, K), (6, 6)), "none"),  # it is 6 in `dense`
+    ],
+)  # fmt: skip
+def test_the_number_that_a_dim_meets(
+    make: Callable[..., ir.Expr], shapes: Sequence[tuple[int | Expr, ...]], expected: str
+) -> None:
+    params = [var(f"p{k}", *shape) for k, shape in enumerate(shapes)]
+    pair = find_broadcast_number(ir.Function(tuple(params), make(*params)))
+    assert ("none" if pair is None else f"{pair[1]} is {pair[0]} or 1") == expected

@@ -387,7 +387,7 @@ def test_a_large_file_is_refused_before_it_is_read(
     rt.build(CHAIN).save(path)
     path.write_bytes(change(path.read_bytes()))
     os.truncate(path, 8 << 30)  # sparse
-    monkeypatch.setattr(artifact, "in_memory", None)
+    monkeypatch.setattr(artifact, "read_whole", None)
     tracemalloc.start()
     try:
         with pytest.raises(ExecutorError, match=message):

@@ -82,17 +82,17 @@ def test_sizes_are_served_or_refused_by_what_is_declared(name: str) -> None:
 
 
 Y6 = ir.Var("y", rt.TensorType((6, 3), "float32"))
-MEETINGS: dict[str, tuple[ir.Expr, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
+BROADCASTS: dict[str, tuple[ir.Expr, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {
     "one kernel": (ops.add(X, Y6), lambda a, b: a + b),
     "reduced": (ops.sum(ops.multiply(X, Y6), axis=0), lambda a, b: (a * b).sum(axis=0)),
     "several kernels": (ops.cumsum(ops.add(X, Y6), axis=0), lambda a, b: np.cumsum(a + b, axis=0)),
 }
 
 
-@pytest.mark.parametrize("name", MEETINGS)
+@pytest.mark.parametrize("name", BROADCASTS)
 def test_a_dim_that_meets_a_number_in_a_broadcast_is_that_or_one(name: str) -> None:
     """Native, saved, and from the cache."""
-    body, expected = MEETINGS[name]
+    body, expected = BROADCASTS[name]
     function = ir.Function((X, Y6), body)
     b = np.arange(18, dtype=np.float32).reshape(6, 3)
     for _ in range(2):

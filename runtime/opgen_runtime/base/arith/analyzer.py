@@ -18,7 +18,7 @@ from .prover import FUEL
 from .ranges import CREDIT
 from .visit import free_vars, identical
 
-_DEEP: Final = 200  # nested levels that are simplified
+_MAX_DEPTH: Final = 200  # nested levels that are simplified
 
 
 class Analyzer(Conditions):
@@ -148,7 +148,7 @@ class Analyzer(Conditions):
         cached = self.context.simplified.get(id(e))
         if cached is not None:
             return cached[1]
-        if self._depth >= _DEEP or not e.children() or not self.spend():
+        if self._depth >= _MAX_DEPTH or not e.children() or not self.spend():
             return self._leaf(e)
         self._depth += 1
         try:

@@ -13,8 +13,8 @@ from .convert import Converter, VectorError
 from .expr import Binary, Compare, Const, Expr, Not, Select
 from .polynomial import Poly
 
-_NARROWING: Final = 4  # terms of a fact that narrows ranges
-_QUICK: Final = 24  # fuel for a decision that only simplifies
+_MAX_NARROWING_TERMS: Final = 4  # terms of a fact that narrows ranges
+_SIMPLIFICATION_FUEL: Final = 24  # fuel for a decision that only simplifies
 
 
 class Conditions(Converter):
@@ -168,7 +168,7 @@ class Conditions(Converter):
 
     def _narrow(self, p: Poly) -> None:
         """The ranges of element values that `p >= 0` bounds by what else stands in it."""
-        for m, c in p.items() if len(p) <= _NARROWING else ():
+        for m, c in p.items() if len(p) <= _MAX_NARROWING_TERMS else ():
             atom = self.table.atoms[m[0]] if len(m) == 1 else None
             if atom is not None and not (atom.below and atom.above):
                 rest = self.range({n: d for n, d in p.items() if n != m}).hi
@@ -202,7 +202,7 @@ class Conditions(Converter):
 
         max(x, y) >= k makes x >= k where y is less than that, and k >= min(x, y) likewise.
         """
-        for m, c in p.items() if len(p) <= _NARROWING else ():
+        for m, c in p.items() if len(p) <= _MAX_NARROWING_TERMS else ():
             atom = self.table.atoms[m[0]] if len(m) == 1 else None
             if atom is None or atom.kind not in ("min", "max"):
                 continue
@@ -223,7 +223,7 @@ class Conditions(Converter):
         """x != 0 and x >= 0 make x >= 1."""
         open_ = []
         for p in self.context.different:
-            with self.fuel(_QUICK):
+            with self.fuel(_SIMPLIFICATION_FUEL):
                 if self.nonneg(p):
                     found = poly.shift(p, -1)
                 elif self.nonneg(poly.scale(p, -1)):
@@ -240,7 +240,7 @@ class Conditions(Converter):
         """Whether `condition` is known to be true or to be false, with little work."""
         if isinstance(condition, Const):
             return bool(condition.value)
-        with self.fuel(_QUICK):
+        with self.fuel(_SIMPLIFICATION_FUEL):
             if self.decide(condition, True):
                 return True
             return False if self.decide(condition, False) else None

@@ -25,10 +25,10 @@ from .ranges import Ranges
 from .witness import KINDS, Witness
 
 FUEL: Final = 300
-_DEPTH: Final = 12
-_NESTED: Final = 8  # proofs inside each other
-_CASES: Final = 5  # nested case distinctions
-_TABLE_CASES: Final = 32
+_MAX_DEPTH: Final = 12
+_MAX_NESTED_GOALS: Final = 8  # proofs inside each other
+_MAX_NESTED_CASES: Final = 5  # nested case distinctions
+_MAX_TABLE_CASES: Final = 32
 
 
 class Prover(Ranges):
@@ -74,7 +74,7 @@ class Prover(Ranges):
         if known is not None and (known[0] or fuel <= known[1]):
             return known[0]
         goal = id(context), name
-        if goal in self._goals or len(self._goals) >= _NESTED:
+        if goal in self._goals or len(self._goals) >= _MAX_NESTED_GOALS:
             self.given_up += 1
             return False
         self._goals.add(goal)
@@ -155,7 +155,7 @@ class Prover(Ranges):
         r = self.range(p)
         if r.lo is not None and r.lo >= 0:
             return True
-        if (r.hi is not None and r.hi < 0) or depth > _DEPTH or not self._fuel:
+        if (r.hi is not None and r.hi < 0) or depth > _MAX_DEPTH or not self._fuel:
             return False
         name = poly.key(p)
         if name in seen:
@@ -247,7 +247,7 @@ class Prover(Ranges):
 
     def _by_cases(self, p: Poly) -> bool:
         """Split on the first minimum, maximum, choice or table of p."""
-        if self._cases >= _CASES:
+        if self._cases >= _MAX_NESTED_CASES:
             return False
         for number in sorted({a for m in p for a in m}, reverse=True):
             atom = self.table.atoms[number]
@@ -296,7 +296,7 @@ class Prover(Ranges):
         values = getattr(atom.expr, "values", ())
         lo, hi = max(position.lo or 0, 0), len(values) - 1
         hi = hi if position.hi is None else min(hi, position.hi)
-        if hi - lo >= _TABLE_CASES:
+        if hi - lo >= _MAX_TABLE_CASES:
             return False
         same = [
             t for m in p for t in m if self.table.atoms[t].kind == "table" and self.table.atoms[t].x == atom.x

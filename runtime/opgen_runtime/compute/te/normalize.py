@@ -23,8 +23,8 @@ from ...base.vocabulary import INDEX, INT64
 from .broadcasts import without_idle_choices
 from .graph import replace_inputs, replace_scan, tensor_order
 from .guards import Guards, implies
-from .members import reductions_apart
 from .reductions import outermost_reduces, swapped, where_wanted
+from .scan_reductions import reductions_apart
 from .tensor import Compute, IterVar, Read, Reduce, Scan, Tensor, tensors_read
 
 

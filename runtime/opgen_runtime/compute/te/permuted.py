@@ -47,7 +47,7 @@ def is_permuted(
         return False
     axes = first[0]
     places: dict[Var, Expr] = {mine.var: axes[k].var for mine, k in zip(second[0], order, strict=True)}
-    return structural_equal(_settled(first[1], axes), _settled(substitute(second[1], places), axes))
+    return structural_equal(_canonical(first[1], axes), _canonical(substitute(second[1], places), axes))
 
 
 def result_orders(
@@ -98,14 +98,14 @@ def _whole(
     return bodies.get(output)
 
 
-def _settled(body: Expr, axes: Sequence[IterVar]) -> Expr:
+def _canonical(body: Expr, axes: Sequence[IterVar]) -> Expr:
     """`body` with its indices and choices in the one form that they have over the axes' extents."""
     analyzer = Analyzer()
     inner = [axis for node in post_order(body) if isinstance(node, Reduce) for axis in node.axes]
     for axis in {each.var: each for each in (*axes, *inner)}.values():
         analyzer.bind(axis.var, 0, axis.extent)
 
-    def settled(node: Expr) -> Expr | None:
+    def canonical(node: Expr) -> Expr | None:
         if isinstance(node, Select):
             condition = analyzer.simplify(node.condition)
             return None if condition is node.condition else select(condition, node.then, node.otherwise)
@@ -115,4 +115,4 @@ def _settled(body: Expr, axes: Sequence[IterVar]) -> Expr:
             node.dtype, node.tensor, tuple([plain(analyzer.simplify(plain(at))) for at in node.indices])
         )
 
-    return rewrite(body, settled)
+    return rewrite(body, canonical)

@@ -8,7 +8,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 from ...base.forks import importing
-from ...run.executor.program_cache import in_memory, is_on, looked_at
+from ...run.executor.program_cache import is_on, read_whole, visit_content
 
 if TYPE_CHECKING:
     from .decode import ModelLike
@@ -33,13 +33,13 @@ class Source:
         if isinstance(model, str | PathLike):
             if os.fspath(model).endswith(_ENDING):
                 try:
-                    self.content = in_memory(model, halves.add)
+                    self.content = read_whole(model, halves.add)
                 except OSError:  # which is told where the model is read
                     return
         else:
             self.content = memoryview(model) if isinstance(model, bytes) else _bytes_of(model)
             if self.content is not None:
-                looked_at(self.content, halves.add)
+                visit_content(self.content, halves.add)
         if self.content is not None:
             self.digest = halves.digest()
 

@@ -40,7 +40,7 @@ MAX_VIEW_READS: Final = Heuristic(
 
 # ---------------------------------------------------------------- what is stored, what is inlined
 
-MIN_DEAR_READS: Final = Heuristic(
+MIN_READS_TO_STORE: Final = Heuristic(
     "inline.min_reads", 4, "reads of an element that are worth storing what costs little"
 )
 MIN_STEPS_BESIDE: Final = Heuristic(
@@ -51,10 +51,10 @@ MIN_STEPS_BESIDE: Final = Heuristic(
 MIN_REUSE: Final = Heuristic(
     "reuse.min", 2, "reads of an element, on average, that count as reading it again"
 )
-MIN_STEPS_AN_UNEVEN_POSITION: Final = Heuristic(
-    "uneven.min_steps",
+MIN_STEPS_A_STAGED_POSITION: Final = Heuristic(
+    "staging.min_steps",
     4,
-    "steps for each uneven position, for fewer of which it is computed where it is read",
+    "steps for each position that is read at non-affine indices, for fewer of which it is computed where it is read",
 )
 
 # ---------------------------------------------------------------- alternatives
@@ -71,14 +71,14 @@ MAX_READS: Final = Heuristic(
     32,
     "reads; more are alternatives, of which an element takes a few and a vector all",
 )
-MIN_CROSSED_LANES: Final = Heuristic(
-    "elementwise.min_crossed_lanes", 4, "lanes of a vector of a transposition"
+MIN_TRANSPOSED_LANES: Final = Heuristic(
+    "elementwise.min_transposed_lanes", 4, "lanes of a vector of a transposition"
 )
 MIN_NARROW_GAIN: Final = Heuristic(
-    "elementwise.narrow_gain", 1.22, "times better that narrower squares must fit"
+    "elementwise.min_narrow_gain", 1.22, "times better that narrower squares must fit"
 )
-MAX_LAPPED_WORK: Final = Heuristic(
-    "elementwise.max_lapped_work", 1.1, "times what is computed where tiles overlap least"
+MAX_OVERLAP_WORK: Final = Heuristic(
+    "elementwise.max_overlap_work", 1.1, "times what is computed where tiles overlap least"
 )
 
 # ---------------------------------------------------------------- contractions
@@ -96,9 +96,11 @@ MIN_SUMMED_STEPS: Final = Heuristic(
     "steps, for fewer of which columns of several axes side by side are read as they lie",
 )
 ENOUGH_ROWS: Final = Heuristic("contraction.enough_rows", 7, "rows that fill a tile")
-ENOUGH_NEAR_ROWS: Final = Heuristic("contraction.enough_near_rows", 4, "rows that do, where they share lines")
-MAX_NEAR_ROW_STRIDE: Final = Heuristic(
-    "contraction.max_near_row_stride", 8, "elements between rows that share lines"
+ENOUGH_ADJACENT_ROWS: Final = Heuristic(
+    "contraction.enough_adjacent_rows", 4, "rows that do, where they share cache lines"
+)
+MAX_ADJACENT_ROW_STRIDE: Final = Heuristic(
+    "contraction.max_adjacent_row_stride", 8, "elements between rows that share cache lines"
 )
 USUAL_PANEL_VECTORS: Final = Heuristic(
     "contraction.usual_panel_vectors",
@@ -120,53 +122,59 @@ MIN_GUARDED_STEPS: Final = Heuristic(
     "contraction.min_guarded_steps", 12, "steps beside which a guard that is decided once takes little"
 )
 FEW_PACKED_STEPS: Final = Heuristic(
-    "lines.few_steps", 16, "steps, around so few of which conditions take longer than their products"
+    "packing.few_steps", 16, "steps, around so few of which conditions take longer than their products"
 )
-MAX_EMPTY_STEPS: Final = Heuristic("lines.max_empty", 2, "steps of a vector of columns in which it is packed")
+MAX_EMPTY_STEPS: Final = Heuristic(
+    "packing.max_empty_steps", 2, "steps of a vector of columns in which it is packed"
+)
 MIN_PANELS_AT_ONCE: Final = Heuristic(
-    "lines.min_panels", 4, "panels at once, beside which each may as well ask for the lines of the next one"
+    "packing.min_panels", 4, "panels at once, beside which each may as well ask for the lines of the next one"
 )
 MIN_PANELS_AN_EMPTY_ONE: Final = Heuristic(
-    "lines.min_panels_an_empty_one", 16, "panels, one of which may be empty"
+    "packing.min_panels_an_empty_one", 16, "panels, one of which may be empty"
 )
 MAX_FEW_ROWS: Final = Heuristic("blocking.max_few_rows", 128, "rows for which shorter sums are cut, too")
 MIN_BLOCKED_COLUMNS: Final = Heuristic(
     "blocking.min_columns", 256, "columns, for fewer of which rows are not read often"
 )
 MIN_BLOCK_STEPS: Final = Heuristic("blocking.min_steps", 32, "steps for which sums are read and stored again")
-TASK_LOSS: Final = Heuristic("shares.task_loss", 0.1, "of a task that a thread waits for at the end")
+TASK_LOSS: Final = Heuristic("work_partition.task_loss", 0.1, "of a task that a thread waits for at the end")
 MIN_STRIP_POSITIONS: Final = Heuristic(
-    "strips.min", 2, "positions of a strip, around which the next one copies again"
+    "row_strips.min_positions", 2, "positions of a strip, around which the next one copies again"
 )
 STRIP_OVERHEAD_POSITIONS: Final = Heuristic(
-    "strips.overhead", 1, "positions that take as long as what is copied again"
+    "row_strips.overhead", 1, "positions that take as long as what is copied again"
 )
 
-# ---------------------------------------------------------------- windows, and rows that change places with columns
+# -------------------------------------------------- depthwise, weight gradients, col2im, operand interchange
 
 MIN_CHANNEL_STEPS: Final = Heuristic(
-    "channels.min_steps", 4, "steps of a window whose channels are transposed"
+    "depthwise.min_channel_steps", 4, "steps of a window whose channels are transposed"
 )
-MIN_CHANNEL_GAIN: Final = Heuristic("channels.min_gain", 1.1, "times the time that must be saved")
-MAX_WINDOW_ROWS: Final = Heuristic(
-    "correlation.max_rows", 24, "rows that share a window; more pay for packing it"
+MIN_CHANNEL_GAIN: Final = Heuristic("depthwise.min_channel_gain", 1.1, "times the time that must be saved")
+MAX_WEIGHT_GRADIENT_ROWS: Final = Heuristic(
+    "weight_gradient.max_rows", 24, "rows that share a window; more pay for packing it"
 )
 MAX_OPEN_ROWS: Final = Heuristic(
-    "window.max_open_rows", 4, "rows of a tile where the last has any number of them"
+    "depthwise.max_open_rows", 4, "rows of a tile where the last has any number of them"
 )
-MIN_WORD_FILL: Final = Heuristic("dots.min_fill", 0.7, "of words of several numbers that are used")
-MIN_SCATTER_GAIN: Final = Heuristic(
-    "scatter.min_gain", 1.1, "times the work that must be saved by scattering"
-)
+MIN_DOT_FILL: Final = Heuristic("dot_products.min_fill", 0.7, "of words of several numbers that are used")
+MIN_SCATTER_GAIN: Final = Heuristic("col2im.min_gain", 1.1, "times the work that must be saved by scattering")
 MIN_EQUAL_SCATTER_GAIN: Final = Heuristic(
-    "scatter.min_equal_gain", 2.0, "where windows read no more than all products"
+    "col2im.min_equal_gain", 2.0, "where windows read no more than all products"
 )
-MAX_UNREAD_PRODUCTS: Final = Heuristic("scatter.max_unread", 1.25, "products for each that is read")
-MIN_TURNED_FILL: Final = Heuristic("turning.min_fill", 1.15, "times the share of lanes that is used then")
-MAX_TURNED_LOSS: Final = Heuristic("turning.max_loss", 1.3, "times less, where windows need no packing then")
-MIN_PANEL_FILL: Final = Heuristic("turning.min_panel_fill", 0.85, "of a panel that is used")
-MIN_TURNED_GAIN: Final = Heuristic("turning.min_gain", 1.015, "times the time that must be saved")
-MIN_LINE_ELEMENTS: Final = Heuristic("turning.min_line", 16, "elements side by side that are read in vectors")
+MAX_UNREAD_PRODUCTS: Final = Heuristic("col2im.max_unread_products", 1.25, "products for each that is read")
+MIN_INTERCHANGE_FILL: Final = Heuristic(
+    "interchange.min_fill", 1.15, "times the share of lanes that is used then"
+)
+MAX_INTERCHANGE_LOSS: Final = Heuristic(
+    "interchange.max_loss", 1.3, "times less, where windows need no packing then"
+)
+MIN_PANEL_FILL: Final = Heuristic("interchange.min_panel_fill", 0.85, "of a panel that is used")
+MIN_INTERCHANGE_GAIN: Final = Heuristic("interchange.min_gain", 1.015, "times the time that must be saved")
+MIN_CONTIGUOUS_ELEMENTS: Final = Heuristic(
+    "interchange.min_contiguous", 16, "elements side by side that are read in vectors"
+)
 
 # ---------------------------------------------------------------- reductions, and programs row by row
 

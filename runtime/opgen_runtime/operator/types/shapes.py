@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
 
 from ...base.arith import Analyzer, Compare, Select, eq, select, structural_equal, structural_hash
 from ...base.arith.expr import Any, AnyDim, Binary, Const, Dim, Expr, Shape, Var
 from ...base.errors import ShapeError, shown
 
 Assume = Callable[[Dim, Dim], None]
+Met = list[tuple[int, Expr]]
+_noted: Final[ContextVar[Met | None]] = ContextVar("numbers that dims met in broadcasts", default=None)
 
 
 def normalise_dim(value: object) -> Dim:
@@ -114,6 +119,20 @@ def _split_offset(d: Dim) -> tuple[Expr | None, int]:
     return d, 0
 
 
+@contextmanager
+def numbers_in_broadcasts() -> Iterator[Met]:
+    """What `broadcast` takes to hold inside, in this thread: (number, dim) where the dim is that number or 1.
+
+    The type that a broadcast gives no longer says so: it has the number.
+    """
+    met: Met = []
+    token = _noted.set(met)
+    try:
+        yield met
+    finally:
+        _noted.reset(token)
+
+
 def broadcast(*shapes: Sequence[Dim]) -> Shape:
     """numpy's broadcast of shapes, aligned at the right: each dim is the operands' common one; 1 gives way.
 
@@ -140,14 +159,21 @@ def _join(a: Dim, b: Dim, shapes: Sequence[Sequence[Dim]]) -> Dim:
         if isinstance(b, int) and b not in (1, a):
             listed = " and ".join(map(shape_text, shapes))
             raise ShapeError(f"shapes {listed} do not broadcast: {a} and {b} differ and neither is 1")
-        return a
+        return a if isinstance(b, int) else _note(a, b)
     if isinstance(b, int):
-        return a if b == 1 else b
+        return a if b == 1 else _note(b, a)
     if isinstance(a, AnyDim) or isinstance(b, AnyDim):
         return b if isinstance(b, AnyDim) else a
     if _holds(a, b):  # what met a dim before
         return a
     return b if _holds(b, a) else select(eq(a, 1), b, a)
+
+
+def _note(number: int, dim: Expr) -> int:
+    met = _noted.get()
+    if met is not None:
+        met.append((number, dim))
+    return number
 
 
 def _holds(joined: Expr, each: Expr) -> bool:

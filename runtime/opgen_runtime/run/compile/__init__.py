@@ -5,8 +5,8 @@ stage.py             a row of the tables; stage_texts.py: what there is to see o
 scheduled.py         schedules that users write, as functions of arrays
 specialisations.py   what was compiled at calls, within a bound of its memory
 store/               a compiled program in one file (artifact, files), as a C library, kept for other processes (store)
-program/             the stages of PROGRAM (program_steps, _records, _contracts, _oracles; cut: in sections),
-                     the plan (plan; made by planning, numbering, arena, in_place, donated; its rules: plan_contract,
+program/             the stages of PROGRAM (program_steps, _records, _contracts, _oracles; cut: in sections), the plan
+                     (plan; made by planning, tail_calls, numbering, arena, in_place, donated; its rules: plan_contract,
                      plan_places, plan_flow), and the program itself (driver: one native function; program)
 kernel/              the stages of KERNEL (steps, records, written), kernels (kernel; symbolic: of open dims; extern: of
                      hand-written functions; parts: precompute and main), what they take and give (interface, sizes,

@@ -346,13 +346,13 @@ def _compile_all(made: Specialised) -> Built:
     target, context = made.closed.target, made.closed.context
 
     def compiled(segment: Function, digest: str, constant: Collection[int]) -> Parts:
-        late = lazy_parts(segment, lambda narrowed: compile_parts(narrowed, (), target, context).main)
+        lazy = lazy_parts(segment, lambda specialised: compile_parts(specialised, (), target, context).main)
         try:
-            return late if is_lazy(segment) else compile_parts(segment, constant, target, context, digest)
+            return lazy if is_lazy(segment) else compile_parts(segment, constant, target, context, digest)
         except AccessError:
             if not dims_in(segment):
                 raise
-            return late  # it is inside for some sizes only, as where dims meet several numbers in broadcasts
+            return lazy  # it is inside for some sizes only, as where dims meet several numbers in broadcasts
 
     tasks = [
         partial(compiled, *each)

@@ -8,8 +8,8 @@ from typing import Any
 from ...base.errors import ExecutorError
 from ...base.garbage import rare_collections
 from ..compile.store import store
-from ..compile.store.files import in_memory as in_memory
-from ..compile.store.files import looked_at as looked_at
+from ..compile.store.files import read_whole as read_whole
+from ..compile.store.files import visit_content as visit_content
 from ..compile.store.store import fact as fact
 from ..compile.store.store import is_on as is_on
 from ..compile.store.store import keep_fact as keep_fact

@@ -39,10 +39,10 @@ from .ranges import cut
 from .term import Term
 
 _MAX_STEPS: Final = 1 << 40
-_FEW_STEPS: Final = (
+_MAX_GATHER_STEPS: Final = (
     9  # which are written out where a line is read by residues, so that each residue has its own
 )
-_UPDATE_STEP: Final = (
+_MAX_GATHER_RATIO: Final = (
     8  # steps of a gather, which are vectorised and shared among threads, for one of an update
 )
 
@@ -93,7 +93,7 @@ def placed(tensor: Tensor, terms: Sequence[Term], first: Sequence[Tensor]) -> Te
         found, inverse = gathered(term, axes)
         if found.is_empty:
             continue
-        if math.prod(map(int_of, tensor.shape)) * inverse.iterations > _UPDATE_STEP * points:
+        if math.prod(map(int_of, tensor.shape)) * inverse.iterations > _MAX_GATHER_RATIO * points:
             scattered.append(term)
         elif found.loops:
             sums.append(_stored(f"{name}{len(sums) or ''}", tensor, dtype, found, at))
@@ -142,7 +142,7 @@ def gathered(term: Term, axes: Sequence[IterVar]) -> tuple[Gathered, Inverse]:
     equalities, rest = _equalities(term.condition)
     found = invert(term.indices, positions, domain, equalities)
     term = _by_position(replace(term, condition=rest), positions)
-    if found.loops and found.iterations <= _FEW_STEPS and _divides(found, positions):
+    if found.loops and found.iterations <= _MAX_GATHER_STEPS and _divides(found, positions):
         each = [_at(term, inside, step) for step in found.steps(dict(positions))]
         parts = [made.expression() for made in each if not made.is_empty]
         return Gathered((), None, total(parts, term.value.dtype)), found

@@ -15,7 +15,7 @@ from ..errors import NotSupported
 from ..narrow import Narrow, NarrowType
 from ..rules import Flag, Rename, Tensor, converts, renames
 from ..texts import Texts
-from ._narrowing import narrowed
+from ._narrow_cast import narrow_cast
 from ._tools import axis_of, broadcast_shape, dtype, full, ndim, ones_of, reshape, shape
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def cast_to(x: Tensor, kind: DType | NarrowType, saturate: Flag, round_mode: str
             return x
         x = x.expr
     if isinstance(kind, NarrowType):
-        return narrowed(x, kind, bool(saturate), round_mode)
+        return narrow_cast(x, kind, bool(saturate), round_mode)
     form = kind.float_format
     if saturate and form is not None and not form.has_infinities:
         wide = x if dtype(x) == "float64" else op.cast(x, dtype="float32")

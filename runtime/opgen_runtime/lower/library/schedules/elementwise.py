@@ -10,7 +10,7 @@ from ....base.arith import Binary, Const, Expr, Var, post_order
 from ....compute.te.tensor import IterVar, Read
 from ...schedule import Schedule, Stage
 from ...schedule.stages.domain import Extent
-from ..heuristics import MAX_LAPPED_WORK, MAX_READS, MIN_CROSSED_LANES, MIN_NARROW_GAIN
+from ..heuristics import MAX_OVERLAP_WORK, MAX_READS, MIN_NARROW_GAIN, MIN_TRANSPOSED_LANES
 from .common.access import (
     Accesses,
     Cost,
@@ -212,10 +212,10 @@ def _transposed_loop(
     squares may begin earlier.
     """
     inner, narrower = leading[-1], lanes if accesses.cost <= Cost.DIVISION else 1
-    widths = [lanes >> n for n in range(narrower.bit_length()) if lanes >> n >= MIN_CROSSED_LANES.value]
+    widths = [lanes >> n for n in range(narrower.bit_length()) if lanes >> n >= MIN_TRANSPOSED_LANES.value]
     for read in accesses.reads:
         apart = abs(read.strides.get(inner.var, 0))
-        if apart < MIN_CROSSED_LANES.value or inner.var in read.entangled:
+        if apart < MIN_TRANSPOSED_LANES.value or inner.var in read.entangled:
             continue
         for position, axis in enumerate(leading[:-1]):
             if read.strides.get(axis.var) != 1 or axis.var in read.entangled:
@@ -245,7 +245,7 @@ def _height(rows: int, lanes: int, most: int) -> int:
     """How many rows a tile has, whole squares: as many as may be unless the last tile overlaps much."""
     fitting = [n for n in range(lanes, min(most, rows) + 1, lanes)] or [lanes]
     computed = {n: -(-rows // n) * n for n in fitting}
-    return max(n for n in fitting if computed[n] <= min(computed.values()) * MAX_LAPPED_WORK.value)
+    return max(n for n in fitting if computed[n] <= min(computed.values()) * MAX_OVERLAP_WORK.value)
 
 
 def in_squares(
@@ -298,7 +298,7 @@ def vector_shape(inner: IterVar, accesses: Accesses, target: Target) -> tuple[in
 
 
 def _unrolled(cost: int) -> int:
-    """How many vectors an iteration handles of elements that cost so much: one hides the latency of dear ones."""
+    """How many vectors an iteration handles of elements that cost so much: one hides the latency of expensive ones."""
     if cost <= Cost.DIVISION:
         return 4
     return 2 if cost <= 10 else 1

@@ -45,7 +45,7 @@ class Domain:
     whole: dict[Var, Expr] = field(default_factory=dict)
     ragged: dict[Var, tuple[Expr, int]] = field(default_factory=dict)
 
-    def settled(self, e: Expr) -> Expr:
+    def simplified(self, e: Expr) -> Expr:
         """`e` with what it reads in terms of loops, where guards decide quotients and remainders.
 
         With o = q*99 + r, r = t*8 + u and the guard r < 99, o // 99 is q and o % 99 is r.
@@ -57,7 +57,7 @@ class Domain:
                 return index
             return substitute(analyzer.simplify(substitute(index, self.whole)), self.values)
 
-        def settled(node: Expr) -> Expr | None:
+        def simplified(node: Expr) -> Expr | None:
             return node.rebuild([at(index) for index in node.indices]) if isinstance(node, Read) else None
 
         starts_at_zero = all(isinstance(first, Const) and not first.value for first in self.minimums)
@@ -68,7 +68,7 @@ class Domain:
         for axis, trips in self.extents.items():
             if axis.var not in self.ragged:
                 analyzer.bind(axis.var, 0, trips)
-        return rewrite(e, settled)
+        return rewrite(e, simplified)
 
 
 class Looped(Protocol):

@@ -125,7 +125,7 @@ def _region(
             )
         values = domains[reader].values
         analyzer = _running(domains[reader])
-        for read in [domains[reader].settled(read) for read in reads]:
+        for read in [domains[reader].simplified(read) for read in reads]:
             for position, index in enumerate(read.children()):
                 placed = substitute(index, values)
                 if is_taken_apart(placed):

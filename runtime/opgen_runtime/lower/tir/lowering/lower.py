@@ -190,7 +190,7 @@ class _Lowering:
         assert stage.body is not None
         tensor = stage.tensor
         lanes = ForKind.VECTORIZED not in stage.kinds.values()  # there are no vectors of vectors
-        prelude, value = self.values.lower(domain.settled(stage.body), domain.values, lanes=lanes)
+        prelude, value = self.values.lower(domain.simplified(stage.body), domain.values, lanes=lanes)
         buffer = self.buffers[tensor]
         indices = self.values.position(tensor, [domain.values[axis.var] for axis in stage.axes])
         body = guarded(domain.data_guards, prelude.around(Store(buffer, indices, cast(value, buffer.dtype))))

@@ -87,7 +87,7 @@ class ReductionStage:
         return body
 
     def _update(self) -> Stmt:
-        prelude, value = self.values.lower(self.domain.settled(self.body.value), self.domain.values)
+        prelude, value = self.values.lower(self.domain.simplified(self.body.value), self.domain.values)
         step = self.accumulators.step(self._at(), value, self._position(), self._in_order())
         body = prelude.around(step)
         # conditions that stand outside of the loops that they do not depend on

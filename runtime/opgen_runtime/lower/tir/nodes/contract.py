@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from ....base.arith.expr import Binary, Compare, Expr, Select, Var
@@ -74,14 +74,7 @@ def _accesses(view: View) -> Iterator[tuple[Buffer, tuple[Expr, ...], str]]:
 def _why_not_declared(view: View) -> str | None:
     """A buffer is a parameter, or used inside its one allocation, or inside the kind whose column it is."""
     params = {id(buffer) for buffer in (*view.func.inputs, *view.func.outputs)}
-    known: set[int] = set(params)
-    stack: list[tuple[Stmt | None, Buffer | None]] = [(view.func.body, None)]
-    while stack:
-        stmt, leave = stack.pop()
-        if leave is not None:
-            known.discard(id(leave))
-            continue
-        assert stmt is not None
+    for stmt, known in _scopes(view, params, Buffer):
         for buffer in _used(view, stmt):
             if id(buffer) not in known:
                 return f"buffer {buffer.name} is used where it is not allocated"
@@ -89,13 +82,29 @@ def _why_not_declared(view: View) -> str | None:
             if id(buffer) not in params:
                 return f"buffer {buffer.name} stands in a row of a table, and is no parameter"
         for made in bound(stmt):
-            if isinstance(made, Buffer):
-                if id(made) in known:
-                    return f"buffer {made.name} is allocated twice"
+            if isinstance(made, Buffer) and id(made) in known:
+                return f"buffer {made.name} is allocated twice"
+    return None
+
+
+def _scopes(
+    view: View, outside: Collection[int], kind: type[Var | Buffer]
+) -> Iterator[tuple[Stmt, set[int]]]:
+    """Each statement with the ids of what is bound around it, of one kind; `outside`: around the body."""
+    known = set(outside)
+    stack: list[tuple[Stmt | None, Var | Buffer | None]] = [(view.func.body, None)]
+    while stack:
+        stmt, leave = stack.pop()
+        if leave is not None:
+            known.discard(id(leave))
+            continue
+        assert stmt is not None
+        yield stmt, known
+        for made in bound(stmt):
+            if isinstance(made, kind) and id(made) not in known:
                 known.add(id(made))
                 stack.append((None, made))
         stack.extend((part, None) for part in reversed(children(stmt)))
-    return None
 
 
 def _used(view: View, stmt: Stmt) -> list[Buffer]:
@@ -180,21 +189,10 @@ def _why_not_bound(view: View) -> str | None:
         for dim in buffer.shape:
             if isinstance(dim, Expr):
                 known.update(id(node) for node in post_order(dim) if isinstance(node, Var))
-    stack: list[tuple[Stmt | None, Var | None]] = [(view.func.body, None)]
-    while stack:
-        stmt, leave = stack.pop()
-        if leave is not None:
-            known.discard(id(leave))
-            continue
-        assert stmt is not None
+    for stmt, inside in _scopes(view, known, Var):
         for node in view.nodes(stmt):
-            if isinstance(node, Var) and id(node) not in known:
+            if isinstance(node, Var) and id(node) not in inside:
                 return f"variable {node.name} is used where it is not bound"
-        for var in bound(stmt):
-            if isinstance(var, Var) and id(var) not in known:
-                known.add(id(var))
-                stack.append((None, var))
-        stack.extend((part, None) for part in reversed(children(stmt)))
     return None
 
 

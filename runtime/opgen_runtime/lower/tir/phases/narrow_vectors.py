@@ -4,7 +4,7 @@ unrolled for u in range(2): vectorized for l in range(16): s[u*16 + l] = ..; out
 -->
 vectorized for l in range(4): s[l] = ..; out[..] = s[ramp(0, 1, 4)]
 
-So it is done for buffers in registers whose lines of lanes are written whole, in such loops alone: of a line so much is
+So it is done for buffers in registers whose rows of lanes are written whole, in such loops alone: of a row so much is
 computed as is read elsewhere, up to the next width of vectors.
 """
 
@@ -21,12 +21,12 @@ from ..nodes.nest import ZERO
 from ..nodes.stmt import Allocate, Buffer, For, ForKind, Load, PrimFunc, Stmt, Store
 from ..nodes.visit import StmtMutator, block, children, exprs, map_exprs, statements, trips
 
-_NARROWEST: Final = 128  # bits of a vector
+_MIN_VECTOR_BITS: Final = 128  # bits of a vector
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    """A line of accumulators: `parts` vectors of `lanes`."""
+class _AccumulatorRow:
+    """A row of accumulators: `parts` vectors of `lanes`."""
 
     parts: int
     lanes: int
@@ -38,7 +38,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where in a line an access is: the loops over parts and lanes, and the first and the last element."""
+    """Where in a row an access is: the loops over parts and lanes, and the first and the last element."""
 
     part: Var | None
     lane: Var | None
@@ -47,26 +47,26 @@ class _Place:
 
 
 def narrow_vectors(func: PrimFunc) -> PrimFunc:
-    """The function whose accumulators in registers have no lanes at the end of lines that nothing reads."""
-    return func.with_body(_Vectors(_hopeless(func.body)).stmt(func.body))
+    """The function whose accumulators in registers have no lanes at the end of rows that nothing reads."""
+    return func.with_body(_Vectors(_excluded(func.body)).stmt(func.body))
 
 
 class _Vectors(StmtMutator):
-    """`hopeless`: allocations, by id, of which it is known that nothing is to be had."""
+    """`excluded`: allocations, by id, of which it is known that nothing is to be had."""
 
-    def __init__(self, hopeless: Collection[int]) -> None:
-        self.hopeless = hopeless
+    def __init__(self, excluded: Collection[int]) -> None:
+        self.excluded = excluded
 
     def allocate(self, s: Allocate) -> Stmt:
-        found = None if id(s) in self.hopeless else _live(s)
+        found = None if id(s) in self.excluded else _active_elements(s)
         if found is None:
             return super().allocate(s)
-        line, live, buffers = found
-        return _Narrow(line, live, buffers).stmt(s)
+        row, active, buffers = found
+        return _Narrow(row, active, buffers).stmt(s)
 
 
-def _hopeless(body: Stmt) -> Collection[int]:
-    """The allocations inside which, or for which, a buffer is in memory or is stored otherwise than by lines.
+def _excluded(body: Stmt) -> Collection[int]:
+    """The allocations inside which, or for which, a buffer is in memory or is stored otherwise than by rows.
 
     Found in one walk, so that many allocations in one another are not gone through for each of them.
     """
@@ -74,7 +74,7 @@ def _hopeless(body: Stmt) -> Collection[int]:
         each.buffer
         for each, loops in _within(body)
         if isinstance(each, Store)
-        and (each.buffer.scope != "local" or each.mask is not None or not _is_in_lines(each, loops))
+        and (each.buffer.scope != "local" or each.mask is not None or not _is_in_rows(each, loops))
     }
     found: set[int] = set()
 
@@ -90,14 +90,14 @@ def _hopeless(body: Stmt) -> Collection[int]:
     return found
 
 
-def _is_in_lines(s: Store, loops: Mapping[Var, For]) -> bool:
-    return s.buffer.shape[0] != 1 and _line_of(s.indices[0], loops) is not None
+def _is_in_rows(s: Store, loops: Mapping[Var, For]) -> bool:
+    return s.buffer.shape[0] != 1 and _row_of(s.indices[0], loops) is not None
 
 
-def _live(s: Allocate) -> tuple[_Line, int, frozenset[Buffer]] | None:
-    """The lines of the buffers inside, and how much of each is read; None where all is, or that is not known."""
+def _active_elements(s: Allocate) -> tuple[_AccumulatorRow, int, frozenset[Buffer]] | None:
+    """The rows of the buffers inside, and how much of each is read; None where all is, or that is not known."""
     buffers = frozenset([each.buffer for each in statements(s) if isinstance(each, Allocate)])
-    line: _Line | None = None
+    row: _AccumulatorRow | None = None
     accesses: list[tuple[Stmt, Mapping[Var, For]]] = []
     for each, loops in _within(s):
         if not any([_loads(e, buffers) for e in exprs(each)]) and not _stores(each, buffers):
@@ -106,25 +106,25 @@ def _live(s: Allocate) -> tuple[_Line, int, frozenset[Buffer]] | None:
             return None
         accesses.append((each, loops))
         if each.buffer in buffers:
-            own = _line_of(each.indices[0], loops)
-            if own is None or (line is not None and own != line):
+            own = _row_of(each.indices[0], loops)
+            if own is None or (row is not None and own != row):
                 return None
-            line = own
-    if line is None:
+            row = own
+    if row is None:
         return None
-    live = 0
+    active = 0
     for each, loops in accesses:
         assert isinstance(each, Store)
-        own_place = _place(each.indices[0], loops, line) if each.buffer in buffers else None
+        own_place = _place(each.indices[0], loops, row) if each.buffer in buffers else None
         for load in _loads(each.value, buffers):
-            place = _place(load.indices[0], loops, line)
+            place = _place(load.indices[0], loops, row)
             if place is None or load.mask is not None:
                 return None
             if each.buffer not in buffers:
-                live = max(live, place.last + 1)
+                active = max(active, place.last + 1)
             elif place != own_place:
                 return None
-    return (line, live, buffers) if 0 < live < line.extent else None
+    return (row, active, buffers) if 0 < active < row.extent else None
 
 
 def _within(s: Stmt) -> Iterator[tuple[Stmt, Mapping[Var, For]]]:
@@ -152,8 +152,8 @@ def _linear(index: Expr) -> tuple[dict[Var, int], int] | None:
     return {atom: factor for atom, factor in found[0].items() if isinstance(atom, Var)}, found[1]
 
 
-def _line_of(index: Expr, loops: Mapping[Var, For]) -> _Line | None:
-    """The line that a store goes through from its begin to its end; None where it does not."""
+def _row_of(index: Expr, loops: Mapping[Var, For]) -> _AccumulatorRow | None:
+    """The row that a store goes through from its begin to its end; None where it does not."""
     form = _linear(index)
     if form is None:
         return None
@@ -164,50 +164,50 @@ def _line_of(index: Expr, loops: Mapping[Var, For]) -> _Line | None:
         return None
     part = [var for var, factor in factors.items() if factor == lanes and var in loops]
     parts = trips(loops[part[0]]) if part and loops[part[0]].kind is ForKind.UNROLLED else 1
-    line = _Line(1 if parts is None else parts, lanes)
-    place = _place(index, loops, line)
-    return line if place is not None and (place.first, place.last) == (0, line.extent - 1) else None
+    row = _AccumulatorRow(1 if parts is None else parts, lanes)
+    place = _place(index, loops, row)
+    return row if place is not None and (place.first, place.last) == (0, row.extent - 1) else None
 
 
-def _place(index: Expr, loops: Mapping[Var, For], line: _Line) -> _Place | None:
-    """Where an access is in its line; None where that is not one place in every line."""
+def _place(index: Expr, loops: Mapping[Var, For], row: _AccumulatorRow) -> _Place | None:
+    """Where an access is in its row; None where that is not one place in every row."""
     form = _linear(index)
     if form is None:
         return None
     factors, constant = form
-    found: dict[int, Var | None] = {1: None, line.lanes: None} if line.parts > 1 else {1: None}
-    first = last = constant % line.extent
+    found: dict[int, Var | None] = {1: None, row.lanes: None} if row.parts > 1 else {1: None}
+    first = last = constant % row.extent
     for var, factor in factors.items():
-        if factor % line.extent == 0:
+        if factor % row.extent == 0:
             continue
         extent = trips(loops[var]) if var in loops else None
         if factor not in found or found[factor] is not None or extent is None:
             return None
         found[factor] = var
         last += factor * (extent - 1)
-    if last >= line.extent:
+    if last >= row.extent:
         return None
-    return _Place(found.get(line.lanes), found[1], first, last)
+    return _Place(found.get(row.lanes), found[1], first, last)
 
 
 class _Narrow(StmtMutator):
-    """A statement in which `live` elements of each line of some buffers are computed."""
+    """A statement in which `active` elements of each row of some buffers are computed."""
 
-    def __init__(self, line: _Line, live: int, buffers: Collection[Buffer]) -> None:
-        self.line, self.live, self.buffers = line, live, buffers
-        self.narrowest = _NARROWEST // min([buffer.dtype.bits for buffer in buffers])
+    def __init__(self, row: _AccumulatorRow, active: int, buffers: Collection[Buffer]) -> None:
+        self.row, self.active, self.buffers = row, active, buffers
+        self.narrowest = _MIN_VECTOR_BITS // min([buffer.dtype.bits for buffer in buffers])
 
     def loop(self, s: For) -> Stmt:
         step = self._step(s)
         if step == 1:
-            return self._times(s, self._width(self.live)) if self.line.parts == 1 else s
-        if step != self.line.lanes or self.line.parts == 1:
+            return self._times(s, self._width(self.active)) if self.row.parts == 1 else s
+        if step != self.row.lanes or self.row.parts == 1:
             return super().loop(s)
-        whole, rest = divmod(self.live, self.line.lanes)
+        whole, rest = divmod(self.active, self.row.lanes)
         made = [self._times(s, whole)] if whole else []
         if rest:
             last = map_exprs(s.body, lambda e: fold_substitute(e, {s.var: const(whole, INDEX)}))
-            made.append(_Narrow(_Line(1, self.line.lanes), rest, self.buffers).stmt(last))
+            made.append(_Narrow(_AccumulatorRow(1, self.row.lanes), rest, self.buffers).stmt(last))
         return block(*made)
 
     def _step(self, s: For) -> int | None:
@@ -223,7 +223,7 @@ class _Narrow(StmtMutator):
 
     def _width(self, count: int) -> int:
         """The lanes of the narrowest vector of so many elements."""
-        return min(self.line.lanes, max(self.narrowest, 1 << (count - 1).bit_length()))
+        return min(self.row.lanes, max(self.narrowest, 1 << (count - 1).bit_length()))
 
     @staticmethod
     def _times(s: For, count: int) -> Stmt:

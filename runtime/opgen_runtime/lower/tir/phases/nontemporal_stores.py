@@ -23,18 +23,20 @@ from ..nodes.visit import StmtMutator
 
 def nontemporal_stores(func: PrimFunc) -> PrimFunc:
     """The function twice, if it writes such outputs: with stores past the caches, and as it is."""
-    streamed = nontemporal_outputs(func)
-    if not streamed:
+    nontemporal = nontemporal_outputs(func)
+    if not nontemporal:
         return func
-    aligned = Aligned(BOOL, tuple([b for b in func.outputs if b in streamed]), func.machine.line)
-    return func.with_body(If(aligned, _Nontemporal(streamed, func.machine.line).stmt(func.body), func.body))
+    aligned = Aligned(BOOL, tuple([b for b in func.outputs if b in nontemporal]), func.machine.line)
+    return func.with_body(
+        If(aligned, _Nontemporal(nontemporal, func.machine.line).stmt(func.body), func.body)
+    )
 
 
 class _Nontemporal(StmtMutator):
-    def __init__(self, streamed: frozenset[Buffer], line: int) -> None:
-        self._streamed, self._line = streamed, line  # bytes
+    def __init__(self, nontemporal: frozenset[Buffer], line: int) -> None:
+        self._nontemporal, self._line = nontemporal, line  # bytes
 
     def store(self, s: Store) -> Stmt:
-        if s.buffer not in self._streamed or not is_nontemporal_candidate(s, self._line):
+        if s.buffer not in self._nontemporal or not is_nontemporal_candidate(s, self._line):
             return s
         return replace(s, nontemporal=True)

@@ -121,9 +121,9 @@ class _Selects(StmtMutator):
     def _pieces(self, s: For, inner: Sequence[For], store: Store) -> Stmt | None:
         choices = _choices(store.value)
         limits = _limits(choices, s, inner)
-        settled = {id(each): limit.truth for each, limit in limits if limit.truth is not None}
-        if settled:
-            return self.stmt(_decided(s, settled))
+        decided = {id(each): limit.truth for each, limit in limits if limit.truth is not None}
+        if decided:
+            return self.stmt(_decided(s, decided))
         several = _are_beside(choices)
         innermost = all(each.kind is not ForKind.SERIAL for each in inner)
         if s.kind is not ForKind.SERIAL or not limits or (several and not innermost) or _is_short(s, inner):

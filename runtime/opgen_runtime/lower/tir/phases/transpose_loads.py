@@ -84,14 +84,14 @@ def _transposed_loop(loop: For) -> _TransposedLoop | None:
     if loop.step != 1 or loop.condition is not None:
         return None
     reads = [node for node in post_order(store.value) if isinstance(node, Load)]
-    crossed = tuple(load for load in reads if _crosses(load, loop.var))
-    lanes = {index.lanes for load in crossed if isinstance(index := load.indices[0], Ramp)}
+    transposed = tuple(load for load in reads if _crosses(load, loop.var))
+    lanes = {index.lanes for load in transposed if isinstance(index := load.indices[0], Ramp)}
     if len(lanes) != 1 or any(load.buffer is store.buffer for load in reads):
         return None
     (width,) = lanes
     if width & (width - 1) or (isinstance(extent, Const) and (not extent.value or int(extent.value) % width)):
         return None
-    return _TransposedLoop(store, crossed, width, tuple(lets), len(crossed) == len(reads))
+    return _TransposedLoop(store, transposed, width, tuple(lets), len(transposed) == len(reads))
 
 
 def _is_still(mask: Expr | None, var: Var) -> bool:

@@ -30,10 +30,10 @@ def group_arguments(
         if plain:
             return tuple(arguments)
         return tuple([_one(i, a, op_name, site) for i, a in zip(inputs, arguments, strict=True)])
-    return _uneven(inputs, arguments, op_name, site)
+    return _other_number(inputs, arguments, op_name, site)
 
 
-def _uneven(
+def _other_number(
     inputs: Sequence[Input], arguments: Sequence[Any], op_name: str, site: object | None
 ) -> tuple[Any, ...]:
     """Arguments whose number is not that of the inputs."""

@@ -44,7 +44,7 @@ def _dims(shape: Any) -> tuple[int, ...]:
     return (index(shape),)
 
 
-def _wholes(numbers: Any, what: str) -> tuple[int, ...]:
+def _ints(numbers: Any, what: str) -> tuple[int, ...]:
     """Ints of one or several; raises CallError for other numbers."""
     numbers = _listed(numbers)
     return tuple([whole(each, what) for each in (numbers if isinstance(numbers, Sequence) else (numbers,))])
@@ -165,9 +165,9 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tracer:
         return reshape(roll(ravel(x), shift, 0), x.shape)
     if x.ndim == 0:
         raise ValueError("np.roll along an axis takes a tensor with axes")
-    shifts, places = _wholes(shift, "np.roll"), tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    shifts, places = _ints(shift, "np.roll"), tuple(axis) if isinstance(axis, tuple | list) else (axis,)
     by: dict[int, int] = {}
-    for amount, place in zip(*_as_many(shifts, places), strict=True):
+    for amount, place in zip(*_paired(shifts, places), strict=True):
         at = any_axis(place, x.ndim)
         by[at] = by.get(at, 0) + amount
     for at, amount in by.items() if x.size else ():
@@ -177,7 +177,7 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Tracer:
     return x
 
 
-def _as_many(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _paired(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Two sequences of one length, one number as often as the other has some."""
     a, b = (a * len(b) if len(a) == 1 else a), (b * len(a) if len(b) == 1 else b)
     if len(a) != len(b):
@@ -252,7 +252,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
         each, more = divmod(extent, parts)
         edges = [k * each + (k if k < more else more) for k in range(parts + 1)]
     else:
-        edges = [0, *_wholes(cuts, "np.split"), extent]
+        edges = [0, *_ints(cuts, "np.split"), extent]
     before: tuple[Any, ...] = (slice(None),) * at
     return [x[(*before, slice(edges[k], edges[k + 1]))] for k in range(len(edges) - 1)]
 
@@ -287,7 +287,7 @@ def broadcast_arrays(*args: Any) -> tuple[Tracer, ...]:
 @maps("repeat", method="repeat")
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tracer:
     x, at = along(a, axis)
-    times = _wholes(repeats, "np.repeat")
+    times = _ints(repeats, "np.repeat")
     if any([n < 0 for n in times]):
         raise ValueError("repeats may not contain negative values.")
     if len(times) == 1:
@@ -299,7 +299,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Tracer:
 
 @maps("tile")
 def tile(A: Any, reps: Any) -> Tracer:
-    x, times = tensor(A), _wholes(reps, "np.tile")
+    x, times = tensor(A), _ints(reps, "np.tile")
     x = reshape(x, (1,) * (len(times) - x.ndim) + x.shape)
     times = (1,) * (x.ndim - len(times)) + times
     if 0 in times or x.size == 0:

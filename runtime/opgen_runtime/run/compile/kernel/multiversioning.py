@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 
 from ....base.arith import (
@@ -26,20 +26,20 @@ from ....base.arith import (
     structural_equal,
     substitute,
 )
-from ....base.errors import CodegenError, OpgenError
+from ....base.errors import CodegenError
 from ....base.vocabulary import INDEX, dataclass
+from ....declaration import OpDeclaration
 from ....ir import Call, Function, post_order, rebuild
 from ....ir import Expr as Node
 from ....ir import Var as Parameter
 from ....lower.schedule import Specialisation, specialisation
-from ....operator import Attrs, TensorType, TupleType, Type, broadcast_pair
-from ....transform import InferType
+from ....operator import Attrs, Op, TensorType, TupleType, Type, bind, broadcast_pair, numbers_in_broadcasts
 from .dims import sizes_of
+from .shape_preconditions import shape_preconditions
 
 MAX_VERSIONS: Final = 4  # of a segment, the whole of it included
 
 Pair = tuple[Expr, Var]
-_UNUSED_EXTENT: Final = 10007  # an extent that no program names
 A = TypeVar("A")
 Values = Mapping[Var, Expr]
 
@@ -116,32 +116,40 @@ def broadcast_pairs(function: Function) -> tuple[Pair, ...]:
 
 
 def find_broadcast_number(function: Function) -> Pair | None:
-    """A number and the dim of a segment that meets it in broadcasts, and so is that or 1; None where none is found.
+    """A number and the dim of a segment that meets it in broadcasts, and so is that or 1; None where none does.
 
-    Found by trial: of all extents that the segment names, its ops take 1 and one other.
+    A dim that meets several numbers, or of which the ops require that it is not 1, is none.
     """
-    numbers = dict.fromkeys([n for node in post_order(function.body) for n in _extents(node.checked_type)])
-    for dim in dict.fromkeys([v for size in sizes_of(function.params) for v in free_vars(size)]):
-        if _fits(function, dim, _UNUSED_EXTENT) or not _fits(function, dim, 1):
-            continue
-        found = [n for n in numbers if n > 1 and _fits(function, dim, n)]
-        if len(found) == 1:
-            return const(found[0], INDEX), dim
+    met: dict[Var, set[int]] = {}
+    for number, dim in _numbers_met(function):
+        if isinstance(dim, Var) and number > 1:
+            met.setdefault(dim, set()).add(number)
+    for dim in met:
+        if len(met[dim]) == 1 and _may_be_one(function, dim):
+            return const(met[dim].pop(), INDEX), dim
     return None
 
 
-def _extents(kind: Type) -> list[int]:
-    if isinstance(kind, TupleType):
-        return [n for field in kind.fields for n in _extents(field)]
-    return [n for n in kind.shape if isinstance(n, int)] if isinstance(kind, TensorType) else []
+def _numbers_met(function: Function) -> Iterator[tuple[int, Expr]]:
+    """(number, size) of the broadcasts of a segment: the types of its calls are asked."""
+    for node in post_order(function.body):
+        if not isinstance(node, Call) or not isinstance(node.op, Op):
+            continue
+        declaration: OpDeclaration | None = node.op.get_attr("declaration")
+        if declaration is not None:
+            types = [arg.checked_type for arg in node.args]
+            with numbers_in_broadcasts() as met:
+                bind(declaration.signature, node.op.name, node.attrs, types, site=node.span)
+            yield from met
 
 
-def _fits(function: Function, dim: Var, extent: int) -> bool:
-    """Whether the ops of a segment take a dim of this extent."""
-    try:
-        InferType()(specialised(function, {dim: const(extent, INDEX)}))
-    except OpgenError:
-        return False
+def _may_be_one(function: Function, dim: Var) -> bool:
+    """Whether nothing that the ops of a segment require refuses that a dim is 1."""
+    for each in shape_preconditions(function):
+        if dim in free_vars(each.condition):
+            known = Analyzer().simplify(substitute(each.condition, {dim: const(1, INDEX)}))
+            if isinstance(known, Const) and not known.value:
+                return False
     return True
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeGuard
 
 import numpy as np
 
@@ -30,12 +29,13 @@ from ....ir import (
     post_order,
 )
 from ....ir.loops import LIMIT
-from ....ir.scopes import Block, Blocks, blocks_of
+from ....ir.scopes import Block
 from ....operator import TensorType, TupleType, Type
 from ....transform import build
 from ..kernel.dims import declared_of
 from ..kernel.kernel import Kernel
 from ..kernel.segments import Site, is_segment
+from .appended import appended_by
 from .arena import laid_out
 from .donated import Appended, in_donated
 from .held import dims_of, given_by, held_of
@@ -59,6 +59,7 @@ from .plan import (
     renamed,
     used,
 )
+from .tail_calls import TailPositions, calls, is_call
 
 
 def make_plan(
@@ -74,7 +75,7 @@ def make_plan(
     Raises ExecutorError for a function that does nothing but call itself.
     """
     try:
-        return _Planner(module, sites, kernels).plan(module["main"], tuple(donations))
+        return _Planner(module, sites, kernels, tuple(donations)).plan(module["main"])
     except NoPlanError as error:
         return str(error)
 
@@ -82,31 +83,38 @@ def make_plan(
 class _Planner(Numbering):
     """Writes the code of functions."""
 
-    def __init__(self, module: IRModule, sites: Mapping[int, Site], kernels: Sequence[Kernel]) -> None:
+    def __init__(
+        self,
+        module: IRModule,
+        sites: Mapping[int, Site],
+        kernels: Sequence[Kernel],
+        donations: tuple[Donation, ...],
+    ) -> None:
         super().__init__()
         self.module = module
         self.sites = sites
         self.kernels = kernels
         self.puts: set[int] = set()  # the kernels that give tensors with one row replaced
+        self.donations = donations
         self.appended: dict[int, Appended] = {}  # slots that are others with a slice replaced
         self.around: list[str] = []  # the functions that are being planned
 
-    def plan(self, main: Function, donations: tuple[Donation, ...]) -> Plan:
+    def plan(self, main: Function) -> Plan:
         params = [
             self.new(held_of(param.checked_type, f"parameter %{param.name_hint}")) for param in main.params
         ]
         values: list[Slots] = list(params)
         targets = Targets(self, declared_of(main))
         code: list[Instruction] = []
-        if _calls(main.body, "main"):
+        if calls(main.body, "main"):
             code += self.loop("main", values, targets)
         else:
             body = _Body(self, main.body, dict(zip(map(id, main.params), values, strict=True)), None)
             code += body.finished(targets)
         outputs = tuple([self.place(slot) for slot in targets.slots])
         resolved = in_place([renamed(each, self.place) for each in code], self.puts, outputs)
-        if donations:
-            resolved = self._in_donated(resolved, donations, params, outputs)
+        if self.donations:
+            resolved = self._in_donated(resolved, params, outputs)
         lengths = tuple(
             [
                 (position, axis, self.place(length))
@@ -132,24 +140,23 @@ class _Planner(Numbering):
             offsets,
             size,
             dims,
-            donations,
+            self.donations,
         )
 
     def _in_donated(
         self,
         code: Sequence[Instruction],
-        donations: Sequence[Donation],
         params: Sequence[int],
         outputs: Sequence[int],
     ) -> list[Instruction]:
-        if any([outputs[each.result] in self.dynamic for each in donations]):
+        if any([outputs[each.result] in self.dynamic for each in self.donations]):
             raise NoPlanError("a result whose size depends on data takes the memory of a parameter")
         appended = {
             self.place(slot): replace(each, whole=self.place(each.whole), part=self.place(each.part))
             for slot, each in self.appended.items()
         }
-        donated = {outputs[each.result]: params[each.param] for each in donations}
-        growing = {params[each.param] for each in donations if each.grows}
+        donated = {outputs[each.result]: params[each.param] for each in self.donations}
+        growing = {params[each.param] for each in self.donations if each.grows}
         return in_donated(code, donated, growing, appended, lambda slot: self.new(self.held[slot]))
 
     def loop(self, callee: str, args: Sequence[Slots], targets: Targets) -> list[Instruction]:
@@ -157,7 +164,7 @@ class _Planner(Numbering):
         function = self.module[callee]
         if callee in self.around:
             raise NoPlanError(f"@{callee} calls itself elsewhere than at its end")
-        again = [node for node in post_order(function.body) if _is_call(node, callee)]
+        again = [node for node in post_order(function.body) if is_call(node, callee)]
         # what every call hands on as it is needs no buffers
         kept = [all([call.args[k] is param for call in again]) for k, param in enumerate(function.params)]
         slots: dict[int, Slots] = {}
@@ -211,36 +218,27 @@ class _Body:
 
     def __init__(self, planner: _Planner, expr: Expr, slots: dict[int, Slots], own: _Own | None) -> None:
         self.planner = planner
-        self.expr = expr
         self.slots = slots
         self.own = own
         order = post_order(expr, is_segment)
-        self.blocks: Blocks = blocks_of(expr, order)
-        self.code: dict[int, list[Instruction | Block]] = {id(self.blocks.root): []}
-        self.outer: dict[int, Block] = {}  # the body of a let -> the block around
+        self.tails = TailPositions(expr, order, None if own is None else own.name)
+        self.code: dict[int, list[Instruction | Block]] = {id(block): [] for block in self.tails.own_blocks()}
         self.owner: dict[int, int] = {}  # slot -> id of the block that fills it
-        self.tails: dict[
-            int, tuple[Block, Expr]
-        ] = {}  # blocks that end as the function does, with their values
-        self.last: set[int] = set()  # the ifs and calls that are the end of such a block
-        self._find_blocks(order)
-        self._find_tails()
         bound: dict[int, list[Var]] = {}  # id(value of a let) -> its variables
         for node in order:
             if isinstance(node, Let):
                 bound.setdefault(id(node.value), []).append(node.var)
         for node in order:
-            if id(node) in self.blocks.at and not isinstance(node, Function):
+            if id(node) in self.tails.blocks.at and not isinstance(node, Function):
                 self._enter(node)
                 for var in bound.get(id(node), ()):
                     self._bind(node, var)
 
     def finished(self, targets: Targets) -> list[Instruction]:
         """The whole code, which fills `targets`."""
-        for block, tail in self.tails.values():
-            if id(tail) in self.last:
-                if isinstance(tail, Call):
-                    self._again(block, tail)
+        for block, tail in self.tails.ends():
+            if self.tails.is_own_call(tail):
+                self._again(block, tail)
                 continue
             value = self._slots(tail)
             targets.accept(value)
@@ -252,40 +250,6 @@ class _Body:
             raise ExecutorError(f"@{self.own.name} calls itself whatever its arguments are, and never ends")
         return self._flat()
 
-    def _find_blocks(self, order: Sequence[Expr]) -> None:
-        for node in reversed(order):  # blocks around come first
-            for block in self.blocks.inner.get(id(node), ()):
-                if isinstance(node, Let):
-                    self.outer[id(block)] = self._home(node)
-                else:
-                    self.code[id(block)] = []
-
-    def _home(self, node: Expr) -> Block:
-        """The block that a node's code is in."""
-        block = self.blocks.at[id(node)]
-        return self.outer.get(id(block), block)
-
-    def _find_tails(self) -> None:
-        recursive = self.own is not None
-        waiting: list[tuple[Block, Expr]] = [(self.blocks.root, self.expr)]
-        while waiting:
-            block, tail = waiting.pop()
-            while isinstance(tail, Let):
-                tail = tail.body
-            self.tails[id(block)] = (block, tail)
-            if not recursive:
-                continue
-            if isinstance(tail, ir.If):
-                if self._home(tail) is not block or id(tail) in self.last:
-                    raise NoPlanError("branches that end a function are shared by others")
-                self.last.add(id(tail))
-                waiting.extend([(inner, inner.tail) for inner in self.blocks.inner[id(tail)]])
-            elif self._is_own(tail):
-                self.last.add(id(tail))
-
-    def _is_own(self, node: Expr) -> TypeGuard[Call]:
-        return self.own is not None and _is_call(node, self.own.name)
-
     def _slots(self, node: Expr) -> Slots:
         found = self.slots.get(id(node))
         if found is None:
@@ -293,7 +257,7 @@ class _Body:
         return found
 
     def _bind(self, node: Expr, var: Var) -> None:
-        block = self._home(node)
+        block = self.tails.home(node)
         self.slots[id(var)], copies = self.planner.bound(self._slots(node), var.checked_type)
         for each in copies:
             self._add(block, each)
@@ -323,13 +287,13 @@ class _Body:
             self._call(node)
 
     def _call(self, node: Call) -> None:
-        block = self._home(node)
+        block = self.tails.home(node)
         if is_segment(node.op):
             self.slots[id(node)] = self._run(block, node, node.op)
         elif not isinstance(node.op, GlobalVar):
             raise NoPlanError(f"it calls a function by value: {node.op!s:.80}")
-        elif self._is_own(node):
-            if id(node) not in self.last:
+        elif self.tails.is_own_call(node):
+            if not self.tails.is_last(node):
                 raise NoPlanError(f"@{node.op.name} calls itself elsewhere than at its end")
         else:
             targets = Targets(self.planner)
@@ -361,10 +325,9 @@ class _Body:
             planner.dynamic[outputs[output]] = (*known, (axis, lengths[position]))
         if tuple(site.operands) == (0, 1, 2) and not site.precomputed and _is_put(segment):
             planner.puts.add(number)
-        body = segment.body
-        put = build.put_by(body) if isinstance(body, Call) and body.args == segment.params[:2] else None
-        if put is not None:
-            planner.appended[outputs[0]] = Appended(given[0], given[1], *put)
+        appended = appended_by(segment, given) if planner.donations else None
+        if appended is not None:
+            planner.appended[outputs[0]] = appended
         self._add(block, Run(number, tuple(inputs), tuple(outputs), tuple(lengths)))
         self._own_slots(block, outputs)
         return tuple(outputs) if isinstance(node.checked_type, TupleType) else outputs[0]
@@ -374,12 +337,12 @@ class _Body:
             self.owner[slot] = id(block)
 
     def _branch(self, node: ir.If) -> None:
-        block = self._home(node)
-        then, otherwise = self.blocks.inner[id(node)]
+        block = self.tails.home(node)
+        then, otherwise = self.tails.blocks.inner[id(node)]
         condition = self._slots(node.condition)
         assert isinstance(condition, int)
         targets = Targets(self.planner)
-        if id(node) not in self.last:
+        if not self.tails.is_last(node):
             for side in (then, otherwise):
                 value = self._slots(side.tail)
                 if any(slot in self.planner.dynamic for slot in flatten(value)):
@@ -412,7 +375,7 @@ class _Body:
 
     def _flat(self) -> list[Instruction]:
         found: list[Instruction] = []
-        stack = [iter(self.code[id(self.blocks.root)])]
+        stack = [iter(self.code[id(self.tails.blocks.root)])]
         while stack:
             for each in stack[-1]:
                 if isinstance(each, Block):
@@ -432,14 +395,6 @@ def _is_put(segment: Function) -> bool:
     place = call.args[1].checked_type
     static = all([_is_static(arg.checked_type) for arg in call.args])
     return call.args == segment.params and static and isinstance(place, TensorType) and place.dtype is INT64
-
-
-def _calls(body: Expr, callee: str) -> bool:
-    return any([isinstance(node, GlobalVar) and node.name == callee for node in post_order(body)])
-
-
-def _is_call(node: Expr, callee: str) -> TypeGuard[Call]:
-    return isinstance(node, Call) and isinstance(node.op, GlobalVar) and node.op.name == callee
 
 
 def _params(code: Sequence[Instruction]) -> list[int]:

@@ -50,7 +50,7 @@ from ..program.plan import (
     Slots,
 )
 from .digests import digest
-from .files import ALIGNMENT, aligned, in_memory
+from .files import ALIGNMENT, aligned_memory, read_whole
 
 Piece: TypeAlias = "bytes | memoryview"
 _MAGIC: Final = b"opgen artifact\n\0"
@@ -166,18 +166,18 @@ def read(path: str | os.PathLike[str]) -> Contents | Chained:
     Raises ExecutorError for a file that is none, is damaged, or was saved by another version or for another machine.
     """
     head = head_of_file(path)
-    return _decoded(in_memory(path), str(path), head)
+    return _decoded(read_whole(path), str(path), head)
 
 
 def read_kept(path: str | os.PathLike[str]) -> tuple[Contents | Chained, Mapping[str, Any]]:
     """Like `read`, with the facts that were kept with it."""
     head = head_of_file(path)
-    return _decoded(in_memory(path), str(path), head), head.header["facts"] or {}
+    return _decoded(read_whole(path), str(path), head), head.header["facts"] or {}
 
 
 def decode(whole: bytes, what: str) -> Contents | Chained:
     """Like `read`, of the bytes; `what` names them in errors."""
-    memory = aligned(len(whole))
+    memory = aligned_memory(len(whole))
     memory[:] = whole
     return _decoded(memory, what, head_in(memory, what))
 

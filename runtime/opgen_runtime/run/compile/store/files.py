@@ -17,20 +17,20 @@ _CHUNK_BYTES: Final = 1 << 20  # bytes, which stay in a second-level cache for w
 Watch = Callable[[int, memoryview], object]
 
 
-def aligned(size: int) -> memoryview:
-    """New memory."""
+def aligned_memory(size: int) -> memoryview:
+    """New memory of `size` bytes, which begins at a multiple of ALIGNMENT."""
     memory = np.empty(size + ALIGNMENT, np.uint8)
     begin = -address_of(memory) % ALIGNMENT
     return memory[begin : begin + size].data
 
 
-def in_memory(path: str | os.PathLike[str], watch: Watch | None = None) -> memoryview:
+def read_whole(path: str | os.PathLike[str], watch: Watch | None = None) -> memoryview:
     """The bytes of a file.  `watch` is called with the number of a half, 0 or 1, and each part of it in order.
 
     Raises OSError, also for a file that becomes shorter meanwhile.
     """
     with open(path, "rb", buffering=0) as file:
-        memory = aligned(os.fstat(file.fileno()).st_size)
+        memory = aligned_memory(os.fstat(file.fileno()).st_size)
 
         def read(begin: int, part: memoryview) -> None:
             filled = 0
@@ -44,8 +44,8 @@ def in_memory(path: str | os.PathLike[str], watch: Watch | None = None) -> memor
     return memory
 
 
-def looked_at(content: memoryview, watch: Watch) -> None:
-    """Call `watch` as `in_memory` does."""
+def visit_content(content: memoryview, watch: Watch) -> None:
+    """Call `watch` as `read_whole` does."""
     _in_halves(content, watch, lambda begin, part: None)
 
 

@@ -159,7 +159,7 @@ def _compared(node: Expr) -> Var | None:
 
 
 class Cost(IntEnum):
-    """What an element costs, in simple operations: bounds on bodies that are cheap, moderate or dear."""
+    """What an element costs, in simple operations: bounds on bodies that are cheap, moderate or expensive."""
 
     SIMPLE = 1
     MODERATE = 3

@@ -96,25 +96,25 @@ def _vars_of_conditions(body: Expr) -> set[Var]:
 
 def _read_with(body: Expr, among: set[Var]) -> set[Var]:
     """Which variables values depend on other than by conditions of choices."""
-    settled = _settled(body, among)
+    known = _nodes_over(body, among)
 
     def below(node: Expr) -> Iterable[Expr]:
-        if isinstance(node, Select) and id(node.condition) in settled:
+        if isinstance(node, Select) and id(node.condition) in known:
             return node.then, node.otherwise
         return node.children()
 
     return {node for node in _reached([body], below) if isinstance(node, Var) and node in among}
 
 
-def _settled(body: Expr, by: set[Var]) -> set[int]:
+def _nodes_over(body: Expr, by: set[Var]) -> set[int]:
     """The parts of `body`, by id, that positions alone decide."""
     found: set[int] = set()
     for node in post_order(body):
         if isinstance(node, Var):
-            is_settled = node in by
+            is_over = node in by
         else:
-            is_settled = not isinstance(node, Read) and all(id(each) in found for each in node.children())
-        if is_settled:
+            is_over = not isinstance(node, Read) and all(id(each) in found for each in node.children())
+        if is_over:
             found.add(id(node))
     return found
 
@@ -122,11 +122,11 @@ def _settled(body: Expr, by: set[Var]) -> set[int]:
 def _reads_of_alternatives(body: Expr, axes: Sequence[IterVar]) -> list[set[int]]:
     """What each alternative reads: equal numbers stand for one element."""
     variables = [axis.var for axis in axes]
-    settled = _settled(body, set(variables))
+    known = _nodes_over(body, set(variables))
     deciders = {
         id(node.condition): node.condition
         for node in post_order(body)
-        if isinstance(node, Select) and id(node.condition) in settled
+        if isinstance(node, Select) and id(node.condition) in known
     }
     found, numbers = [], ValueNumbers()
     for position in itertools.product(*[range(likely(axis.extent)) for axis in axes]):

@@ -8,7 +8,7 @@ from .....base.arith import Const, Var, post_order
 from .....base.vocabulary import dataclass
 from .....compute.te.tensor import IterVar, Read, Reduce
 from ....schedule import Schedule, Stage, constant_stages, reads_of
-from ...heuristics import MIN_DEAR_READS, MIN_STEPS_BESIDE
+from ...heuristics import MIN_READS_TO_STORE, MIN_STEPS_BESIDE
 from .access import Cost, cost_of, likely_extent
 from .alternatives import is_of_tiles
 
@@ -92,7 +92,7 @@ def _worth_storing(stage: Stage, sinks: list[Stage]) -> bool:
     for sink in sinks:
         reads += likely_extent((*sink.axes, *sink.reduce_axes))
     return (cost >= Cost.FUNCTION and reads >= 2 * elements) or (
-        reads >= MIN_DEAR_READS.value * elements and any(sink.reduce_axes for sink in sinks)
+        reads >= MIN_READS_TO_STORE.value * elements and any(sink.reduce_axes for sink in sinks)
     )
 
 

@@ -21,9 +21,9 @@ from .....base.vocabulary import INDEX, dataclass
 from .....compute.te.tensor import IterVar, Read, Reduce
 from ....schedule import Schedule, Stage, constant_stages, divided, pushed, simplified
 from ...heuristics import (
-    ENOUGH_NEAR_ROWS,
+    ENOUGH_ADJACENT_ROWS,
     ENOUGH_ROWS,
-    MAX_NEAR_ROW_STRIDE,
+    MAX_ADJACENT_ROW_STRIDE,
     MIN_COLUMNS,
     MIN_ROWS,
     MIN_SUMMED_STEPS,
@@ -174,12 +174,14 @@ def _row_of(rows: Sequence[IterVar], fixed: Expr) -> IterVar:
         extent, var = likely(axis.extent), axis.var
         near = all(
             [
-                0 < read.strides.get(var, 0) <= MAX_NEAR_ROW_STRIDE.value and var not in read.entangled
+                0 < read.strides.get(var, 0) <= MAX_ADJACENT_ROW_STRIDE.value and var not in read.entangled
                 for read in reads
             ]
         )
         return (
-            ENOUGH_ROWS.value if near and extent >= ENOUGH_NEAR_ROWS.value else min(extent, ENOUGH_ROWS.value)
+            ENOUGH_ROWS.value
+            if near and extent >= ENOUGH_ADJACENT_ROWS.value
+            else min(extent, ENOUGH_ROWS.value)
         )
 
     return max(reversed(rows), key=length)

@@ -19,7 +19,7 @@ from .....base.vocabulary import INT32, dataclass
 from .....compute.te.tensor import IterVar, Read, Reduce
 from ....schedule import Schedule, Stage
 from ....schedule.rewriting.dot_product import why_not_dot
-from ...heuristics import MIN_REUSE, MIN_SUMMED_STEPS, MIN_WORD_FILL
+from ...heuristics import MIN_DOT_FILL, MIN_REUSE, MIN_SUMMED_STEPS
 from ..common.access import analyse, likely, likely_extent
 from ..common.products import Form, form_of, is_constant, vars_of
 from ..common.rule import WhyNot
@@ -141,4 +141,4 @@ def _axis_of(body: Reduce, steps: int) -> IterVar | None:
         return extent / (-(-extent // steps) * steps)
 
     found = max(body.axes, key=full)
-    return found if full(found) >= MIN_WORD_FILL.value else None
+    return found if full(found) >= MIN_DOT_FILL.value else None

@@ -15,12 +15,12 @@ from .....base.arith import Binary
 from .....compute.te.tensor import IterVar, Reduce
 from ....schedule import Schedule, Stage, permuted, positions, simplified
 from ...heuristics import (
-    MAX_TURNED_LOSS,
-    MIN_LINE_ELEMENTS,
+    MAX_INTERCHANGE_LOSS,
+    MIN_CONTIGUOUS_ELEMENTS,
+    MIN_INTERCHANGE_FILL,
+    MIN_INTERCHANGE_GAIN,
     MIN_PANEL_FILL,
     MIN_ROWS,
-    MIN_TURNED_FILL,
-    MIN_TURNED_GAIN,
     USUAL_PANEL_VECTORS,
 )
 from ..common.access import analyse, likely, likely_extent, total_extent
@@ -56,7 +56,7 @@ def interchanged_of(schedule: Schedule, stage: Stage, form: Form, target: Target
     if (
         constant
         and columns >= MIN_ROWS.value
-        and then >= MIN_TURNED_FILL.value * now
+        and then >= MIN_INTERCHANGE_FILL.value * now
         and saved >= target.machine.cycles["move"]
     ):
         return _interchange(schedule, stage, form, joined=True)
@@ -100,7 +100,7 @@ def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float,
     interchanged = Contraction(tuple(rows), row, (found.row,), found.packed, found.fixed)
     if (
         form.conditional
-        or MAX_TURNED_LOSS.value * then < now
+        or MAX_INTERCHANGE_LOSS.value * then < now
         or why_not_large_enough(interchanged, form.body) is not None
     ):
         return False
@@ -113,19 +113,19 @@ def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float,
     if staged is None:
         count, panel = likely(found.row.extent), USUAL_PANEL_VECTORS.value * lanes
         again = -(-count // panel) - 1  # all of the rows is read once for each panel
-        if constant and contiguous_elements(found) < MIN_LINE_ELEMENTS.value and moves_evenly(form):
+        if constant and contiguous_elements(found) < MIN_CONTIGUOUS_ELEMENTS.value and moves_evenly(form):
             # each element would be packed alone
             return 2 * apart * elements + again * packed // panels <= packed
         if _filled_share(count, panel) < MIN_PANEL_FILL.value or _are_pages_apart(form, target.machine.page):
             return False
         return 2 * (packing + apart * elements) + again * packed // panels <= packed
-    if contiguous_elements(found) < MIN_LINE_ELEMENTS.value:
-        long = contiguous_elements(found, target.machine.max_stride) >= MIN_LINE_ELEMENTS.value
+    if contiguous_elements(found) < MIN_CONTIGUOUS_ELEMENTS.value:
+        long = contiguous_elements(found, target.machine.max_stride) >= MIN_CONTIGUOUS_ELEMENTS.value
         packed = packed // apart * cycles["every_other" if long else "short_line"]
     products = elements * likely_extent(form.body.axes) / pack
     moved = cycles["stage_operand"] / pack * staged + cycles["store_transposed"] / pack * elements
     changed = packing + moved + products / then
-    return MIN_TURNED_GAIN.value * changed <= packed + products / now
+    return MIN_INTERCHANGE_GAIN.value * changed <= packed + products / now
 
 
 def _are_pages_apart(form: Form, page: int) -> bool:
@@ -141,7 +141,7 @@ def _to_pack(found: Contraction, form: Form, apart: float) -> float:
     """About how much work it is to pack the columns: `apart` times that where no elements lie side by side."""
     theirs = vars_of(found.packed)
     axes = [axis for axis in (*found.outer, *form.body.axes, *found.columns) if axis.var in theirs]
-    return likely_extent(axes) * (1 if contiguous_elements(found) >= MIN_LINE_ELEMENTS.value else apart)
+    return likely_extent(axes) * (1 if contiguous_elements(found) >= MIN_CONTIGUOUS_ELEMENTS.value else apart)
 
 
 def _staged_elements(form: Form) -> int | None:

@@ -14,7 +14,7 @@ from .....base.arith import Analyzer, free_vars, post_order
 from .....compute.te.access import why_not_inside
 from .....compute.te.tensor import IterVar, Read, Reduce
 from ....schedule import Schedule, Stage, positions, slope
-from ...heuristics import MIN_STEPS_AN_UNEVEN_POSITION
+from ...heuristics import MIN_STEPS_A_STAGED_POSITION
 from ..common.access import is_shared, likely_extent
 from ..common.rule import WhyNot
 
@@ -70,7 +70,7 @@ def _pays(stage: Stage, read: Read) -> bool:
     assert isinstance(body, Read)
     if all([slope(index, axis.var) is not None for index in body.indices for axis in made]):
         return False  # a copy: nothing is divided, limited or chosen
-    if not made or MIN_STEPS_AN_UNEVEN_POSITION.value * likely_extent(made) > likely_extent(used):
+    if not made or MIN_STEPS_A_STAGED_POSITION.value * likely_extent(made) > likely_extent(used):
         return False
     extents = {axis.var: axis.extent for axis in made}
     return all(

@@ -14,7 +14,7 @@ from .....base.arith import Binary, Expr, post_order
 from .....base.vocabulary import dataclass
 from .....compute.te.tensor import IterVar, Read, Reduce
 from ....schedule import Schedule, Stage, positions, simplified, slope
-from ...heuristics import MAX_WINDOW_ROWS, MIN_COLUMNS
+from ...heuristics import MAX_WEIGHT_GRADIENT_ROWS, MIN_COLUMNS
 from ..common.access import analyse, is_shared, likely_extent
 from ..common.products import divided_as_read, factors_of, is_plain, is_sum_of_products, vars_of
 from ..common.rule import WhyNot
@@ -72,7 +72,10 @@ def _weight_gradient_of(axes: tuple[IterVar, ...], body: Reduce, target: Target)
         sliding = [index for index in reads[0].indices if not summed.isdisjoint(vars_of(index))]
         windows = tuple([axis for axis in axes if any([axis.var in vars_of(each) for each in sliding])])
         rows = tuple([axis for axis in axes if axis.var in mine and axis.var not in theirs])
-        if any([axis.var in mine for axis in windows]) or likely_extent(rows) > MAX_WINDOW_ROWS.value:
+        if (
+            any([axis.var in mine for axis in windows])
+            or likely_extent(rows) > MAX_WEIGHT_GRADIENT_ROWS.value
+        ):
             continue
         moved = {axis.var for axis in rows}
         if any(

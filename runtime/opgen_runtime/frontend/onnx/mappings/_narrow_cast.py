@@ -1,4 +1,4 @@
-"""Rounding to narrow element types, by ops on the types that carry them."""
+"""Casts to narrow element types (int4, float8, ...), by ops on the types that carry them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._tools import dtype, scalar
 _BITS: Final = {"float32": (23, "int32"), "float64": (52, "int64")}
 
 
-def narrowed(x: Expr, kind: NarrowType, saturate: bool = True, round_mode: str = "up") -> Narrow:
+def narrow_cast(x: Expr, kind: NarrowType, saturate: bool = True, round_mode: str = "up") -> Narrow:
     """A cast: integers keep their lowest bits, floats round half to even; what is beyond a float's greatest number
     becomes that where `saturate`, else what the format says.  Powers of two are rounded as `round_mode` says.
     """
