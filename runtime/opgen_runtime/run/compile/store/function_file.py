@@ -23,7 +23,7 @@ from .artifact import (
     runtime_objects,
     write_pieces,
 )
-from .files import aligned, in_memory
+from .files import aligned_memory, read_whole
 
 _KEY: Final = "function"
 
@@ -44,12 +44,12 @@ def read(path: str | os.PathLike[str]) -> FunctionCode:
     Raises ExecutorError for a file that holds none, is damaged, or was saved by another version or for another machine.
     """
     head = head_of_file(path)
-    return _decoded(in_memory(path), str(path), head)
+    return _decoded(read_whole(path), str(path), head)
 
 
 def decode(whole: bytes, what: str) -> FunctionCode:
     """Like `read`, of the bytes; `what` names them in errors."""
-    memory = aligned(len(whole))
+    memory = aligned_memory(len(whole))
     memory[:] = whole
     return _decoded(memory, what, head_in(memory, what))
 
