@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .base.arith import dim as dim
     from .base.errors import OpgenError as OpgenError
     from .base.target import Target as Target
+    from .base.vocabulary import OpPattern as OpPattern
     from .compute import lang as lang
     from .ir import Call as Call
     from .ir import Constant as Constant
@@ -56,14 +57,22 @@ if TYPE_CHECKING:
     from .ir import var as var
     from .lower import schedule as schedule
     from .lower import tir as tir
+    from .lower.library.strategy import OpStrategy as OpStrategy
+    from .lower.library.strategy import generic_func as generic_func
+    from .lower.library.strategy import register_compute as register_compute
+    from .lower.library.strategy import register_schedule as register_schedule
+    from .lower.library.strategy import register_strategy as register_strategy
     from .lower.schedule import te as te
     from .operator import registry as registry
     from .operator import types as types
+    from .operator.attrs import Attrs as Attrs
+    from .operator.attrs import attr as attr
     from .operator.registry import Op as Op
     from .operator.registry import _init_api as _init_api
     from .operator.registry import get_global_func as get_global_func
     from .operator.registry import list_ops as list_ops
     from .operator.registry import register_func as register_func
+    from .operator.registry import register_op as register_op
     from .operator.registry import register_op_attr as register_op_attr
     from .operator.types import FuncType as FuncType
     from .operator.types import IncompleteType as IncompleteType
@@ -113,9 +122,17 @@ _NAMES = {
     "run.calls.tracing": (
         "checkpoint", "custom_vjp", "grad", "jit", "jvp", "stop_gradient", "value_and_grad", "vjp", "while_loop",
     ),
-    "operator.registry": ("Op", "_init_api", "get_global_func", "list_ops", "register_func", "register_op_attr"),
+    "operator.registry": (
+        "Op", "_init_api", "get_global_func", "list_ops", "register_func", "register_op",
+        "register_op_attr",
+    ),
     "base.target": ("Target",),
     "transform": ("PassContext", "Sequential", "infer"),
+    "operator.attrs": ("Attrs", "attr"),
+    "base.vocabulary": ("OpPattern",),
+    "lower.library.strategy": (
+        "OpStrategy", "generic_func", "register_compute", "register_schedule", "register_strategy",
+    ),
     "operator.types": ("FuncType", "IncompleteType", "TensorType", "TupleType"),
 }  # fmt: skip
 _WITHOUT_OPS = frozenset({"load", "load_function", "load_params", "save_params"})

@@ -29,7 +29,7 @@ from .admit import admissible, admit
 from .build import Operand, constant_like, make_call, var
 from .constant import ExprLike, as_expr, const, is_literal, literal_array
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Span, Tuple, TupleGetItem, Var
-from .forward import declared, join_types
+from .forward import attrs_type, declared, join_types, type_relation
 from .module import IRModule
 from .operators import OPERATORS, apply_operator, bind_operator, operator_op, set_operator_loader
 from .structural import structural_digest, structural_equal, structural_hash
@@ -50,11 +50,12 @@ from .well_formed import well_formed, why_not_well_formed
 __all__ = [
     "OPERATORS", "Call", "Constant", "Expr", "ExprFunctor", "ExprLike", "ExprMutator", "ExprVisitor",
     "Function", "GlobalVar", "IRModule", "If", "Let", "MixedModeMutator", "Operand", "Span", "Steps", "Traced",
-    "Tuple", "TupleGetItem", "Var", "admissible", "admit", "apply_operator", "as_expr", "bind_operator",
+    "Tuple", "TupleGetItem", "Var", "admissible", "admit", "apply_operator", "as_expr", "attrs_type",
+    "bind_operator",
     "const", "constant_like", "declared", "expr_of", "first_traced", "free_vars", "is_literal", "join_types",
     "literal_array", "make_call", "operator_op", "parse_expr", "parse_module", "post_order", "rebuild",
     "refuse_traced", "set_operator_loader", "structural_digest", "structural_equal", "structural_hash",
-    "substitute", "to_text", "var", "well_formed", "why_not_well_formed",
+    "substitute", "to_text", "type_relation", "var", "well_formed", "why_not_well_formed",
 ]  # fmt: skip
 
 if TYPE_CHECKING:

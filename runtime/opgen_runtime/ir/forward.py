@@ -11,7 +11,8 @@ from typing import Protocol, cast
 
 from ..base.arith import Any
 from ..base.arith.expr import Dim, Shape
-from ..base.errors import CallError, ShapeError, TypeInferenceError
+from ..base.contract import handed_in
+from ..base.errors import CallError, OpgenError, ShapeError, TypeInferenceError, call_site
 from ..base.vocabulary import DType
 from ..operator import (
     Assumption,
@@ -19,10 +20,12 @@ from ..operator import (
     FuncType,
     IncompleteType,
     Op,
+    RelationFunction,
     Signature,
     TensorType,
     TupleType,
     Type,
+    TypeReporter,
     TypeVar,
     binding_of,
     certainly_different,
@@ -52,6 +55,35 @@ class CallDeclaration(Protocol):
 def declared(op: Op) -> CallDeclaration | None:
     """What the op's declaration says; None for an op that was registered by hand."""
     return cast("CallDeclaration | None", op.get_attr("declaration", None))
+
+
+def attrs_type(op: Op) -> type[Attrs] | None:
+    """The class of the attrs of an op's calls; None where they have none.
+
+    Raises AttrError for an op registered by hand whose attrs no loaded class has.
+    """
+    declaration = declared(op)
+    return op.attrs_type if declaration is None else declaration.attrs
+
+
+def type_relation(op: Op) -> RelationFunction:
+    """The type relation of an op; what one that is registered by hand raises is an error of the op at the call.
+
+    Raises RegistryError for an op without one.
+    """
+    (relation,) = op.op_type.constraints
+    if declared(op) is not None:
+        return relation.function
+
+    def guarded(types: Sequence[Type], num_inputs: int, attrs: object, reporter: TypeReporter) -> bool:
+        try:
+            with handed_in(f"{op.name}: its type relation {relation.name}", TypeInferenceError):
+                return relation.function(types, num_inputs, attrs, reporter)
+        except OpgenError as error:
+            error.args = (f"{error}{_at(reporter.site or call_site())}", *error.args[1:])
+            raise
+
+    return guarded
 
 
 def version_of(op: Op) -> int:
@@ -104,8 +136,7 @@ def _relation_type(op: Op, types: Sequence[Type], attrs: Attrs | None, site: obj
     if not all(t.is_complete for t in types):
         return result
     reporter = _OneCall(op.name, site, result)
-    (relation,) = op.op_type.constraints
-    done = relation.function((*types, result), len(types), attrs, reporter)
+    done = type_relation(op)((*types, result), len(types), attrs, reporter)
     return reporter.value if done else result
 
 

@@ -26,7 +26,7 @@ from ..operator import Attrs, Op, Type
 from ..operator import TypeVar as TypeParameter
 from .constant import const
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Span, Tuple, TupleGetItem, Var
-from .forward import declared, version_of
+from .forward import attrs_type, declared, version_of
 from .module import IRModule
 from .text import SECTION, SUFFIXES, constant_from_json
 from .type_parser import TypeParser
@@ -254,8 +254,7 @@ class _Parser:
         return args, attrs
 
     def attrs(self, op: Op, given: dict[str, object], place: Token) -> Attrs | None:
-        declaration = declared(op)
-        kind = declaration.attrs if declaration is not None else None
+        kind = self.made(place, lambda: attrs_type(op))
         if kind is None:
             if given:
                 raise self.tokens.error(f"op {op.name!r} has no attrs; found {', '.join(given)}", place)

@@ -28,6 +28,7 @@ from ..ir import (
     TupleGetItem,
     Var,
     post_order,
+    type_relation,
 )
 from ..operator import (
     FuncType,
@@ -207,9 +208,13 @@ class _Inference:
         if same and node.checked_type.is_complete:
             return node.checked_type
         result = node.checked_type if isinstance(node.checked_type, IncompleteType) else self.solver.fresh()
-        (relation,) = node.op.op_type.constraints
         self.solver.add_relation(
-            relation.function, (*args, result), len(args), node.attrs, op_name=node.op.name, site=node.span
+            type_relation(node.op),
+            (*args, result),
+            len(args),
+            node.attrs,
+            op_name=node.op.name,
+            site=node.span,
         )
         return result
 

@@ -181,13 +181,18 @@ def test_a_footprint_holds_the_code() -> None:
 
 
 def test_no_module_keeps_what_analysers_have_seen() -> None:
-    """Of the front end for ONNX, too, where the package onnx is there, which its modules import."""
+    """Of the front end for ONNX and of bridges, too, where the packages are there that their modules import."""
     found = []
-    has_onnx = importlib.util.find_spec("onnx") is not None
+    extras = {
+        "opgen_runtime.frontend.onnx": "onnx",
+        "opgen_runtime.bridges.torch": "torch",
+        "opgen_runtime.bridges.jax": "jax",
+    }
+    absent = tuple([ours for ours, package in extras.items() if importlib.util.find_spec(package) is None])
     for info in pkgutil.walk_packages(rt.__path__, "opgen_runtime.", onerror=lambda name: None):
         if info.name.endswith("onnx.backend") or ".ops." in info.name:
             continue
-        if info.name.startswith("opgen_runtime.frontend.onnx") and not has_onnx:
+        if info.name.startswith(absent):
             continue
         module = importlib.import_module(info.name)
         found += [

@@ -7,7 +7,7 @@ base.py       `Attrs`: construction, checks, equality, hash, repr
 visitors.py   the protocols of the two field visitors
 """
 
-from .base import Attrs, attrs_from_json, document_attrs
+from .base import Attrs, attrs_class, attrs_from_json, document_attrs
 from .field import REQUIRED, AttrField, attr
 from .kinds import KINDS, AttrKind, KindError, same_value_key, to_json_value, value_text
 from .visitors import AttrVisitor, NonDefaultVisitor
@@ -22,6 +22,7 @@ __all__ = [
     "KindError",
     "NonDefaultVisitor",
     "attr",
+    "attrs_class",
     "attrs_from_json",
     "document_attrs",
     "same_value_key",

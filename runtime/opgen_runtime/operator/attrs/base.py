@@ -235,15 +235,18 @@ def attrs_from_json(data: Mapping[str, object], dims: DimTable | None = None) ->
 
     `dims`: symbolic dims by name; those that it lacks are made, and added.
     """
-    found = tuple(_CLASSES.get(str(data.get("type_key")).partition("@")[0], {}).values())
+    return attrs_class(str(data.get("type_key")).partition("@")[0]).from_json(data, dims)
+
+
+def attrs_class(key: str) -> type[Attrs]:
+    """The loaded class of that type key.  Raises AttrError if there is none, or several."""
+    found = tuple(_CLASSES.get(key, {}).values())
     if not found:
-        raise AttrError(f"no loaded Attrs class has the type key {data.get('type_key')!r}")
+        raise AttrError(f"no loaded Attrs class has the type key {key!r}")
     if len(found) > 1:
         listed = " and ".join(f"{cls.__module__}.{cls.__qualname__}" for cls in found)
-        raise AttrError(
-            f"type key {data.get('type_key')!r} is that of {listed}; use from_json of the one meant"
-        )
-    return found[0].from_json(data, dims)
+        raise AttrError(f"type key {key!r} is that of {listed}; use from_json of the one meant")
+    return found[0]
 
 
 def document_attrs(kind: type[Attrs], docs: Mapping[str, str]) -> None:

@@ -30,6 +30,7 @@ from .op import (
     has_op,
     list_ops,
     loaded_ops,
+    origin_of,
     register_op,
     register_op_attr,
     remove_op,
@@ -39,6 +40,6 @@ from .op import (
 __all__ = [
     "Argument", "Namespace", "Op", "TypeInfo", "_init_api", "add_finder", "class_info", "get_global_func",
     "has_global_func", "has_op", "is_instance", "list_global_func_names", "list_ops", "loaded_ops",
-    "provide_func", "register_class", "register_func", "register_op", "register_op_attr", "register_type",
+    "origin_of", "provide_func", "register_class", "register_func", "register_op", "register_op_attr", "register_type",
     "registered_types", "remove_global_func", "remove_op", "set_op_loader", "type_info",
 ]  # fmt: skip

@@ -11,11 +11,14 @@ from typing import Any, ClassVar, Final, Self
 from ...base.altered import op_altered
 from ...base.errors import RegistryError, did_you_mean, hide_from_call_sites
 from ...base.forks import import_module
-from ...base.functions import add_finder
+from ...base.functions import add_finder, get_global_func
 from ...base.vocabulary import dataclass
+from ..attrs import Attrs, attrs_class
 from ..types import FuncType, RelationFunction, TypeRelation, TypeVar
 
 DEFAULT_PLEVEL: Final = 10
+RELATIONS: Final = "types.type_relation."
+"""The namespace of type relations among the global functions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,8 @@ class Op:
 
     type_key: ClassVar[str] = "Op"
     __slots__ = (
-        "__weakref__", "_attrs", "_num_inputs", "_op_type", "_relation", "arguments", "description", "name",
-        "origin", "support_level",
+        "__weakref__", "_attrs", "_attrs_type", "_num_inputs", "_op_type", "_relation", "arguments", "description",
+        "name", "origin", "support_level",
     )  # fmt: skip
 
     def __init__(self, name: str, origin: str) -> None:
@@ -58,6 +61,7 @@ class Op:
         self.support_level = 10
         self.arguments: tuple[Argument, ...] = ()
         self._num_inputs: int | None = None
+        self._attrs_type: type[Attrs] | str | None = None
         self._relation: tuple[str, RelationFunction] | None = None
         self._op_type: FuncType | None = None
         for key, entries in list(self._attrs.items()):
@@ -101,11 +105,45 @@ class Op:
         self.support_level = level
         return self
 
-    def add_type_rel(self, name: str, function: RelationFunction) -> Self:
-        """Sets the type relation. Raises RegistryError if there is one already."""
+    def set_attrs_type(self, kind: type[Attrs]) -> Self:
+        """Sets the class of the attrs of calls, which text, JSON and pickles are read by.
+
+        Raises RegistryError for what is no class of attrs, and where another one is set.
+        """
+        if not (isinstance(kind, type) and issubclass(kind, Attrs) and "type_key" in kind.__dict__):
+            raise RegistryError(f"op {self.name!r}: {kind!r:.80} is no class of Attrs with a type_key")
+        return self._set_attrs_type(kind, kind.type_key)
+
+    def set_attrs_type_key(self, key: str) -> Self:
+        """As `set_attrs_type`, by the type key of the class, which may be defined later."""
+        return self._set_attrs_type(key, key)
+
+    def _set_attrs_type(self, kind: type[Attrs] | str, key: str) -> Self:
+        known = self._attrs_type
+        if known is not None and key != (known if isinstance(known, str) else known.type_key):
+            raise RegistryError(f"op {self.name!r} already has attrs of type {known!r}; cannot set {kind!r}")
+        self._attrs_type = kind
+        return self
+
+    @property
+    def attrs_type(self) -> type[Attrs] | None:
+        """The class of the attrs of calls; None where calls have none.
+
+        Raises AttrError for a type key that no loaded class has, or several.
+        """
+        if isinstance(self._attrs_type, str):
+            self._attrs_type = attrs_class(self._attrs_type)
+        return self._attrs_type
+
+    def add_type_rel(self, name: str, function: RelationFunction | None = None) -> Self:
+        """Sets the type relation; without `function` the global function `types.type_relation.<name>`.
+
+        Raises RegistryError if there is one already, and for a name of no function.
+        """
         if self._relation is not None:
             raise RegistryError(f"op {self.name!r} already has the type relation {self._relation[0]!r}")
-        self._relation, self._op_type = (name, function), None
+        found = get_global_func(RELATIONS + name) if function is None else function
+        self._relation, self._op_type = (name, found), None
         return self
 
     @property
@@ -193,7 +231,7 @@ def register_op(
     half of an op.  Raises RegistryError if another file has registered the name or announces it: an op that
     is loaded on first use has its name before.
     """
-    origin = origin or _caller(sys._getframe(1).f_globals)
+    origin = origin or origin_of(sys._getframe(1).f_globals)
     if name not in _ops:
         load_op(name)
     known = _ops.get(name)
@@ -221,13 +259,16 @@ def register_op(
     return known
 
 
-def register_op_attr(op_name: str, key: str, value: Any = None, plevel: int = DEFAULT_PLEVEL) -> Any:
+def register_op_attr(
+    op_name: str, key: str, value: Any = None, plevel: int = DEFAULT_PLEVEL, origin: str | None = None
+) -> Any:
     """Gives an attribute of an existing op and returns the value; without a value it is a decorator.
 
-    The same file may give it again (a reload).  Raises RegistryError if there is no such op, or if the
+    The same file may give it again (a reload); `origin` is the caller's by default.  Raises RegistryError if there is
+    no such op, or if the
     attribute has a value at this level from elsewhere.
     """
-    origin = _caller(sys._getframe(1).f_globals)
+    origin = origin or origin_of(sys._getframe(1).f_globals)
 
     def add(given: Any) -> Any:
         op = Op.get(op_name)
@@ -239,7 +280,8 @@ def register_op_attr(op_name: str, key: str, value: Any = None, plevel: int = DE
     return add if value is None else add(value)
 
 
-def _caller(scope: dict[str, Any]) -> str:
+def origin_of(scope: dict[str, Any]) -> str:
+    """The file whose global names these are, as `Op.origin` says it."""
     # one origin for all cells of a notebook, whose file names differ
     return (
         "__main__"

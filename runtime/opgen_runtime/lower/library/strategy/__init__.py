@@ -4,12 +4,14 @@ op_strategy.py   Implementation, Condition, OpStrategy, and the Selection that e
 generic.py       generic functions, dispatched on a target's keys
 choose.py        from an op, a binding and a target to the implementation
 library.py       schedules by name
+registering.py   compute, schedule and strategy of an op that is there, by its name
 """
 
 from .choose import StrategyCall, choose, strategy_of
 from .generic import GenericFunction, HasKeys, generic_function
 from .library import ScheduleFunction, schedule_named
 from .op_strategy import Condition, Considered, Implementation, OpStrategy, Selection
+from .registering import generic_func, register_compute, register_schedule, register_strategy
 
 __all__ = [
     "Condition",
@@ -22,7 +24,11 @@ __all__ = [
     "Selection",
     "StrategyCall",
     "choose",
+    "generic_func",
     "generic_function",
+    "register_compute",
+    "register_schedule",
+    "register_strategy",
     "schedule_named",
     "strategy_of",
 ]
