@@ -7,6 +7,8 @@ package = "myops"             # its import name
 tests = "tests/generated"     # generated suites
 namespace = "myops"           # prefix of op names in the registry; "" for the built-in library only
 templates = "templates"       # optional: templates that replace the built-in ones of the same name
+rewrites = "rewrites"         # optional: declared rewrites; default: rewrites
+passes = "myops/rewrites"     # optional: folder of the passes generated of them; default: rewrites, in `output`
 packages = ["myops"]          # optional: packages in which `python:` references are looked up
 
 [tool.opgen.emitters.card]    # optional: one more file for each op
@@ -26,7 +28,19 @@ from typing import Final, Literal
 
 from .diagnostics import did_you_mean
 
-KEYS: Final = ("opdefs", "output", "package", "tests", "namespace", "templates", "packages", "emitters")
+KEYS: Final = (
+    "opdefs",
+    "output",
+    "package",
+    "tests",
+    "namespace",
+    "templates",
+    "packages",
+    "emitters",
+    "rewrites",
+    "passes",
+)
+REWRITES: Final = "rewrites"  # the folder of declared rewrites, and of what is generated of them
 DERIVED: Final = ("vjp", "part")  # the namespaces of ops that are made of others
 _EMITTER_KEYS: Final = ("path", "view", "template")
 # How a comment of a kind of file begins and ends; generated files say in one what they are.
@@ -64,12 +78,29 @@ class Project:
     templates: Path | None
     packages: tuple[str, ...]
     emitters: tuple[OwnEmitter, ...] = ()
+    rewrites_folder: str = REWRITES  # from the project's root
+    passes_folder: str = ""  # from the project's root; "": inside `output`
 
     @property
     def folders(self) -> tuple[Path, ...]:
         """Where generated files are."""
         own = (self.root / Path(each.path).parent for each in self.emitters)
-        return tuple(dict.fromkeys((self.output, self.tests, *own)))
+        return tuple(dict.fromkeys((self.output, self.tests, self.passes, self.pass_tests, *own)))
+
+    @property
+    def rewrites(self) -> Path:
+        """Where declared rewrites are."""
+        return self.root / self.rewrites_folder
+
+    @property
+    def passes(self) -> Path:
+        """Where the passes are that are generated of them."""
+        return self.root / self.passes_folder if self.passes_folder else self.output / REWRITES
+
+    @property
+    def pass_tests(self) -> Path:
+        """Where the suites of generated passes are."""
+        return self.tests / REWRITES
 
     def relative(self, path: Path) -> str:
         """`path` as generated files and messages name it: from the project's root, with slashes."""
@@ -171,6 +202,8 @@ def _project(root: Path, file: Path, table: Mapping[str, object]) -> Project:
         templates=templates,
         packages=tuple(packages),
         emitters=_emitters(root, file, table),
+        rewrites_folder=_relative(root, file, table, "rewrites", REWRITES),
+        passes_folder=_relative(root, file, table, "passes", ""),
     )
 
 
@@ -220,6 +253,12 @@ def _text(file: Path, table: Mapping[str, object], key: str, default: str | None
 
 def _is_name(text: str) -> bool:
     return text.isidentifier() and not keyword.iskeyword(text)
+
+
+def _relative(root: Path, file: Path, table: Mapping[str, object], key: str, default: str) -> str:
+    """A folder below the root, from there."""
+    text = _text(file, table, key, default)
+    return _folder(root, file, text).relative_to(root).as_posix() if text else ""
 
 
 def _folder(root: Path, file: Path, text: str) -> Path:

@@ -16,6 +16,7 @@ _IS_YAML: Final = re.compile(r".+\.ya?ml", re.IGNORECASE | re.DOTALL).fullmatch
 OP_KEY: Final = re.compile(r"""^["']?op["']?[ \t]*:[ \t]*["']?(\w+)""", re.MULTILINE)
 _DOCUMENT: Final = re.compile(r"^---", re.MULTILINE)
 _ABSTRACT: Final = re.compile(r"^abstract[ \t]*:[ \t]*true", re.MULTILINE | re.IGNORECASE)
+_REWRITES: Final = "rewrites"  # a folder of declared rewrites among declarations of ops
 MAX_BYTES: Final = 4_000_000  # no text of more is read into memory
 
 
@@ -89,6 +90,8 @@ def registered(sources: SourceSet | None, namespace: str = "") -> dict[str, str]
 
 
 def _files(folder: str) -> Iterator[str]:
-    """The paths of everything below a folder that is called like YAML."""
+    """The paths of everything below a folder that is called like YAML; its own folder of rewrites holds no ops."""
     for where, folders, files in os.walk(folder):
+        if where == folder and _REWRITES in folders:
+            folders.remove(_REWRITES)
         yield from (os.path.join(where, name) for name in (*files, *folders) if _IS_YAML(name))

@@ -39,7 +39,7 @@ class Package:
     generated: tuple[str, ...] = ()
 
 
-RUNTIME: Final = Package("opgen_runtime", ROOT / "runtime" / "opgen_runtime", ("ops",))
+RUNTIME: Final = Package("opgen_runtime", ROOT / "runtime" / "opgen_runtime", ("ops", "transform.declared"))
 GENERATOR: Final = Package("opgen", ROOT / "opgen")
 # What every room may import without saying more about itself than that it has errors, and names for things.
 ASIDE: Final = ("base.errors", "base.vocabulary")
@@ -55,7 +55,7 @@ def imports(package: Package) -> Imports:
     names = frozenset(name.removesuffix("__init__").removesuffix(".") for name in files)
     found: dict[str, frozenset[str]] = {}
     for name, path in files.items():
-        if name.split(".")[0] in package.generated:
+        if any(f"{name}.".startswith(f"{each}.") for each in package.generated):
             continue
         inside = name.split(".")[:-1]
         tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -20,7 +20,12 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 LEAST: Final = 6
 FOLDERS: Final = ("opgen", "runtime/opgen_runtime", "scripts", "benchmarks", "tests")
 # Printed by opgen, or kept as another project has it.
-NOT_OURS: Final = ("runtime/opgen_runtime/ops/", "tests/generated/", "benchmarks/workloads.py")
+NOT_OURS: Final = (
+    "runtime/opgen_runtime/ops/",
+    "runtime/opgen_runtime/transform/declared/",
+    "tests/generated/",
+    "benchmarks/workloads.py",
+)
 _WORDS: Final = re.compile(r"\w")
 
 

@@ -34,7 +34,7 @@ PRINTING: Final[tuple[Arrow, ...]] = (
     ("lower.tir.nodes.stmt", "lower.tir.nodes.text"),
 )
 MANY_FILES: Final = 16
-GENERATED_FOLDERS: Final = frozenset({"opgen_runtime.ops"})
+GENERATED_FOLDERS: Final = frozenset({"opgen_runtime.ops", "opgen_runtime.transform.declared"})
 # Rooms that other storeys know by what stands in their storey's own `__init__`.
 FRONTED: Final = ("base.target", "codegen", "operator")
 

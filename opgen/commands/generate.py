@@ -53,7 +53,8 @@ def command(watch: bool, form: str, fix: bool, jobs: int | None) -> None:
         from watchfiles import watch as changes
     except ImportError:
         raise Failure("--watch needs the package watchfiles: pip install 'opgen[watch]'") from None
-    folders = [folder for folder in (project.opdefs, project.templates) if folder is not None]
+    watched = (project.opdefs, project.rewrites, project.templates)
+    folders = [folder for folder in watched if folder is not None and folder.is_dir()]
     note(f"watching {', '.join(project.relative(folder) for folder in folders)}; Ctrl-C ends")
     try:
         _attempt(project, form, jobs)

@@ -15,6 +15,7 @@ from .generator import generator_digest
 from .listing import Listing, listing_from
 from .pending import Pending, find_pending, has_files
 from .records import Records, cache_folder
+from .rewrites import generate_rewrites
 from .workers import Team
 
 if TYPE_CHECKING:
@@ -69,6 +70,11 @@ def generate(project: Project, processes: int | None = None) -> Generation:
         index = _index(project, generator, entries, records)
         outputs += index if isinstance(index, tuple) else ()
         kept += index if isinstance(index, list) else ()
+        rewrites = generate_rewrites(project, generator, records, outputs)
+        outputs += rewrites.outputs
+        kept += rewrites.kept
+        found.update(dict.fromkeys(rewrites.found))
+        problem = rewrites.problem
     records.save()
     ordered = tuple(sorted(found, key=lambda each: (each.place, each.code)))
     ops = sorted(name for name, entry in entries.items() if entry["files"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Sequence
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,6 +31,16 @@ def generator_digest(own_templates: Path | None = None) -> str:
         for file in sorted(folder.rglob(pattern)) if folder.is_dir() else [folder]:
             own = sha256(file.read_bytes()).hexdigest()
             found.update(f"{label}/{file.relative_to(folder).as_posix()}\0{own}\0".encode())
+    return found.hexdigest()
+
+
+def runtime_digest(parts: Sequence[str]) -> str:
+    """A digest of further files and folders of the runtime."""
+    found = sha256()
+    for part in parts:
+        place = _runtime() / part
+        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            found.update(f"{part}/{file.name}\0{sha256(file.read_bytes()).hexdigest()}\0".encode())
     return found.hexdigest()
 
 

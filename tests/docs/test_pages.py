@@ -25,6 +25,7 @@ PAGES = (
     "write-a-schedule.md",
     "write-a-kernel.md",
     "write-a-pass.md",
+    "declare-a-rewrite.md",
     "write-an-emitter.md",
     "jit.md",
     "build-and-save.md",
@@ -56,6 +57,8 @@ class Reader:
         elif block.note.startswith("added to: "):
             with Path(block.note.removeprefix("added to: ")).open("a", encoding="utf-8") as file:
                 file.write(block.text)
+        elif block.note.startswith("refused: "):
+            self.refused(Path(block.note.removeprefix("refused: ")), block)
         elif block.note == "prints":
             assert self.shown.strip() == block.text.strip(), f"{block}: it prints\n{self.shown}"
         elif block.note == "prints, among others":
@@ -84,6 +87,15 @@ class Reader:
         quiet = _QUIET + "".join(f"    {line}\n" for line in self.before.splitlines()) + "    pass\n"
         self.shown = self.subprocess("-c", quiet + block.text)
         self.before += block.text
+
+    def refused(self, path: Path, block: Any) -> None:
+        """A file with mistakes, which `opgen generate` tells; then it goes."""
+        path.write_text(block.text, encoding="utf-8")
+        command = [sys.executable, "-m", "opgen", "generate"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 1, f"{block}: {done.stdout}{done.stderr}"
+        self.shown = done.stderr
+        path.unlink()
 
     def subprocess(self, *arguments: str) -> str:
         done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False)

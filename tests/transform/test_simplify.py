@@ -8,9 +8,9 @@ import pytest
 from opgen_runtime import create_executor, ir, ops
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.vocabulary import DTYPES, DType, OpPattern
+from opgen_runtime.declaration.rule_functions import is_exact
 from opgen_runtime.operator.registry import Op, list_ops
 from opgen_runtime.transform import CanonicalizeCast, CanonicalizeOps, DivToMul, PassContext, SimplifyExpr
-from opgen_runtime.transform.simplify_expr import is_exact
 from tests.transform.whole import gives
 
 # ------------------------------------------------------------------ DivToMul

@@ -11,6 +11,8 @@ operands.py       what may be asked of the values of test operands
 evaluate.py       the tensors of one call, and its value by numpy
 structure.py      how exact the results of a call can be
 compute.py        the op attribute "compute": binding and operand tensors -> output tensors
+patterns.py       patterns of graph expressions, as rules of rewrites state them; pattern_text.py, the text of rules;
+                  rule_functions.py, what conditions call; rewrites.py, passes of them as data
 index.py          the index of a generated package, and finding ops by name
 """
 

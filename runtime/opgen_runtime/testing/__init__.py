@@ -11,6 +11,8 @@ programs.py    run_infer_type, run_opt_pass, count_ops
 data.py        seeded data from specs such as "float32[2, 3]"
 made.py        what words ask of it: "float32[5] sorted", "float32[4, 4] spd"
 compare.py     tolerances
+rewrites.py    RewriteSuite: the base of the suites of declared rewrites
+rule_trial.py  rules tried on calls of many kinds (rule_samples.py), before passes are generated of them
 """
 
 from .bounds import check_bound

@@ -7,6 +7,8 @@ evaluator.py        Evaluator: values of constants
 context.py          PassContext, configuration keys
 instruments.py      PassInstrument, and instruments for time, text, differences and the contract
 infrastructure.py   Pass, Sequential, requirements
+pattern.py          patterns of the graph, and passes that are rules over them (matching, rules, written_rules)
+declared/           GENERATED: the passes of opdefs/rewrites
 define.py           module_pass, function_pass: passes of decorated functions
 contract.py         what a pass must give back
 infer_type.py       InferType; infer_named.py: from shapes and dtypes of inputs by name
@@ -28,8 +30,8 @@ from .combine_parallel import CombineParallelBatchMatmul, CombineParallelConv2D,
 from .context import ConfigKey, PassContext, config_keys, register_config
 from .convert_layout import AlterOpLayout, ConvertLayout
 from .dead_code_elimination import DeadCodeElimination
+from .declared import DivToMul, RecogniseOps, SimplifyAlgebra, SimplifyExpr
 from .define import PassMaker, all_passes, function_pass, module_pass
-from .div_to_mul import DivToMul
 from .eliminate_common_subexpr import EliminateCommonSubexpr
 from .evaluator import Evaluator
 from .fast_math import FastMath
@@ -44,7 +46,6 @@ from .inline import Inline
 from .input_layouts import with_input_layouts
 from .integer_products import IntegerProducts
 from .remove_unused_functions import RemoveUnusedFunctions
-from .simplify_expr import SimplifyExpr
 from .simplify_inference import SimplifyInference
 from .winograd import Winograd
 
@@ -54,9 +55,9 @@ __all__ = [
     "DivToMul", "EliminateCommonSubexpr", "Evaluator", "FastMath", "FoldConstant", "FoldScaleAxis",
     "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline", "IntegerProducts", "ModulePass",
     "Option", "Pass", "PassContext", "PassInfo", "PassInstrument", "PassMaker", "PassTiming", "PrintIR",
-    "RemoveUnusedFunctions", "Sequential", "SimplifyExpr", "SimplifyInference", "VerifyIR", "Winograd", "all_passes",
-    "config_keys", "facts", "find_pass", "function_pass", "fuse", "infer", "infer_type", "module_pass",
-    "register_config", "why_apart", "with_input_layouts",
+    "RecogniseOps", "RemoveUnusedFunctions", "Sequential", "SimplifyAlgebra", "SimplifyExpr", "SimplifyInference",
+    "VerifyIR", "Winograd", "all_passes", "config_keys", "facts", "find_pass", "function_pass", "fuse", "infer",
+    "infer_type", "module_pass", "register_config", "why_apart", "with_input_layouts",
 ]  # fmt: skip
 
 if TYPE_CHECKING:

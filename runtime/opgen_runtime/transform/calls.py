@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from ..base.arith import Binary, Cast, Const, post_order, structural_equal
+from ..base.arith.expr import Call as Function
 from ..base.arith.expr import Dim
 from ..base.arith.expr import Expr as Scalar
 from ..base.arith.expr import Var as Index
@@ -27,6 +28,7 @@ from ..declaration import CallTensors, call_tensors, pattern_of
 from ..ir import Call, Expr
 from ..operator import Op
 
+_DIVISIONS: Final = frozenset({"div", "floordiv", "floormod", "truncdiv", "truncmod"})
 UNIT: Final = -1
 """In a list of axes: the one position of an axis of extent 1."""
 
@@ -175,6 +177,24 @@ class Facts:
         return None if body is None else self._element(body)
 
     @lazy
+    def cost(self) -> int:
+        """Arithmetic of one element of each tensor: a division or remainder 4, an element function 8, all else 1."""
+        bodies = [t.op.body for t in tensor_order(self.outputs) if isinstance(t.op, Compute)]
+        return sum([_cost(node) for body in bodies for node in post_order(body)])
+
+    @lazy
+    def forms(self) -> frozenset[str]:
+        """What patterns may take the call for: the operator that it is, and what it does to one operand."""
+        found = set() if self.binary is None else {self.binary.op}
+        if self.copied(0) is not None and not self.made.binding.undecided:
+            found.add("copy")
+        if self.permutation is not None:
+            found.add("permutation")
+        if self.conversion is not None:
+            found.add("conversion")
+        return frozenset(found)
+
+    @lazy
     def number(self) -> np.ndarray | None:
         """The one number, of rank 0, that every element of the result is, whatever the operands."""
         body = self._body(0)
@@ -261,6 +281,14 @@ def _derived(call: Call) -> Facts | None:
         return Facts(call_tensors(call.op, call.attrs, [arg.checked_type for arg in call.args]))
     except OpgenError:  # no compute, or one that such types do not suit: whatever needs it says so
         return None
+
+
+def _cost(node: Scalar) -> int:
+    if isinstance(node, Const | Index | Read | Cast):
+        return 0
+    if isinstance(node, Function):
+        return 8
+    return 4 if isinstance(node, Binary) and node.op in _DIVISIONS else 1
 
 
 def _reduces(tensor: Tensor) -> bool:
