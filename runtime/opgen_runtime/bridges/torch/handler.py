@@ -1,7 +1,7 @@
 """Native kernels: ops of torch whose calls find their machine code without Python.
 
 The handler (`handler_text.py`) asks Python once for each new combination of types and attrs, and keeps the answer, up
-to `MOST` an op; what comes later is asked for in each call, and given up after it, so that memory is bounded.
+to `MOST` an op; what comes later is asked for in each call, and given up some time after it, so that memory is bounded.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from ...base.errors import CodegenError, OpgenError
 from ...base.forks import lock
+from ...base.lru_cache import LRUCache
 from ...base.vocabulary import dataclass
 from ...codegen import load_module
 from ...operator import TensorType
@@ -44,6 +45,8 @@ from .tensors import CODE_OF, NAME_OF_CODE
 
 MOST: Final = 64
 """Entries of an op that stay."""
+RECENT: Final = 256
+"""Of those beyond, which Python looks up in each call, how many are remembered."""
 _LEVEL: Final = 2  # of compilation: it runs in every call
 _SIGNATURE_OF_MISS: Final = ctypes.CFUNCTYPE(
     ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
@@ -68,7 +71,8 @@ class Handler:
         self.schema = schema
         self.kinds = [_kind(each) for each in schema.parameters]
         self.kept: dict[bytes, _Entry] = {}
-        self.passing: dict[int, _Entry] = {}  # that end with their call, by number
+        self.passing: dict[int, _Entry] = {}  # that calls use now and that do not stay, by number
+        self._recent: LRUCache[_Entry] = LRUCache(RECENT)  # of those, by words
         self._numbers = count(1)
         self._table = np.zeros(TABLE_SIZE, np.int64)
         with _lock:
@@ -82,22 +86,41 @@ class Handler:
     def made(self, words: np.ndarray, digest: int) -> int:
         """The address of an entry for the words of a call.  Raises what the type relation and the compiler raise."""
         key = words.tobytes()
-        found = self.kept.get(key)
+        found = self._used(key)
         if found is not None:
             return found.address
         operands, attrs = self._read(words)
         made = native_call(self.schema.program, operands, self.schema.values(attrs))
         with _lock:
-            found = self.kept.get(key)
+            found = self._used(key)
             if found is not None:
                 return found.address
             if len(self.kept) < MOST:
                 entry = self.kept[key] = _Entry(made, words, digest, 0)
                 self._publish(entry)
-            else:
-                number = next(self._numbers)
-                entry = self.passing[number] = _Entry(made, words, digest, number)
-        return entry.address
+                return entry.address
+            passing = self._recent.put(key, _Entry(made, words, digest, next(self._numbers)))
+            self._used(key)
+            return passing.address
+
+    def _used(self, key: bytes) -> _Entry | None:
+        """The entry of the words of a call, which uses it from now on until it says that it is over."""
+        with _lock:
+            found = self.kept.get(key)
+            if found is None:
+                found = self._recent.get(key)
+                if found is not None:
+                    found.uses += 1
+                    self.passing[found.number] = found
+            return found
+
+    def over(self, number: int) -> None:
+        """A call that used an entry that does not stay is over."""
+        with _lock:
+            entry = self.passing[number]
+            entry.uses -= 1
+            if not entry.uses:
+                del self.passing[number]
 
     def _publish(self, entry: _Entry) -> None:
         place = entry.digest & (TABLE_SIZE - 1)
@@ -130,8 +153,10 @@ class _Entry:
     """The words of an entry in memory, and what must live as long."""
 
     def __init__(self, call: NativeCall, words: np.ndarray, digest: int, number: int) -> None:
-        """`number`: not 0 for one that ends with its call."""
+        """`number`: not 0 for one that does not stay; `uses`: the calls that use it now."""
         self.call = call
+        self.number = number
+        self.uses = 0
         self.digest = digest
         self._words = words
         self._constants = np.array(call.constants, np.uint64)
@@ -233,7 +258,7 @@ def _miss(number: int, words: int, length: int, digest: int) -> int:
 
 
 def _over(number: int, entry: int) -> None:
-    _handlers[number].passing.pop(entry, None)
+    _handlers[number].over(entry)
 
 
 def _why(number: int, why: int, entry: int | None, detail: int) -> int:
