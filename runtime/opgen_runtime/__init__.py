@@ -88,6 +88,7 @@ if TYPE_CHECKING:
     from .run.calls.tracing import stop_gradient as stop_gradient
     from .run.calls.tracing import value_and_grad as value_and_grad
     from .run.calls.tracing import vjp as vjp
+    from .run.calls.tracing import vmap as vmap
     from .run.calls.tracing import while_loop as while_loop
     from .run.compile.scheduled import lower as lower
     from .run.executor import Crossed as Crossed
@@ -120,7 +121,8 @@ _NAMES = {
         "parse_module", "structural_equal", "structural_hash", "to_text", "var",
     ),
     "run.calls.tracing": (
-        "checkpoint", "custom_vjp", "grad", "jit", "jvp", "stop_gradient", "value_and_grad", "vjp", "while_loop",
+        "checkpoint", "custom_vjp", "grad", "jit", "jvp", "stop_gradient", "value_and_grad", "vjp", "vmap",
+        "while_loop",
     ),
     "operator.registry": (
         "Op", "_init_api", "get_global_func", "list_ops", "register_func", "register_op",

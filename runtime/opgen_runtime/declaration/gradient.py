@@ -25,6 +25,7 @@ from ..operator import (
     Op,
     Output,
     Require,
+    Rule,
     Signature,
     TupleType,
     Type,
@@ -143,10 +144,12 @@ def made_of(
     operands: tuple[tuple[Input, ...], tuple[Output, ...]],
     relate: Callable[..., bool],
     compute: Callable[..., Any],
+    rules: tuple[Rule, ...] | None = None,
 ) -> OpDeclaration:
     """An op that is made of `base`, in a namespace of its own: with `more` attrs, and other inputs and outputs.
 
-    `relate` and `compute` take the base before what type relations and computes of derived ops take.
+    `relate` and `compute` take the base before what type relations and computes of derived ops take.  `rules`: of the
+    signature, those of the base where they are not given.
     """
     inputs, outputs = operands
     return OpDeclaration(
@@ -157,7 +160,7 @@ def made_of(
         attrs=_attrs_class(base, namespace, more),
         signature=Signature(
             inputs=inputs,
-            rules=base.signature.rules,
+            rules=base.signature.rules if rules is None else rules,
             outputs=outputs,
             dtypes=base.signature.dtypes,
             relation=partial(relate, base),

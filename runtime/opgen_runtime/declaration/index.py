@@ -46,7 +46,11 @@ ENTRY_POINT_GROUP: Final = "opgen.ops"
 BUILT_IN: Final = "opgen_runtime.ops"
 _ROOM: Final = __name__.rpartition(".")[0]
 # What the names of ops begin with that are made of others -> the function that makes one, whose file is imported then.
-_MADE: Final = {"vjp": (f"{_ROOM}.gradient", "load_derived"), "part": (f"{_ROOM}.part", "load_part")}
+_MADE: Final = {
+    "batch": (f"{_ROOM}.batch", "load_batch"),
+    "part": (f"{_ROOM}.part", "load_part"),
+    "vjp": (f"{_ROOM}.gradient", "load_derived"),
+}
 _FACES: Final = ("eager", "torch")  # generated modules of a project's ops, on arrays and in other frameworks
 
 

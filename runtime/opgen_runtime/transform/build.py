@@ -25,6 +25,8 @@ STACK: Final = ("stack", "axis")
 SPLIT: Final = ("split", "axis")
 COLLAPSE: Final = ("collapse_sum_to", "shape")
 FULL: Final = ("full", "shape")
+BROADCAST: Final = ("broadcast_to", "shape")
+CHOICE: Final = "where"
 ZEROS_LIKE: Final = "zeros_like"
 RESHAPE_LIKE: Final = "reshape_like"
 TAKE: Final = ("take", "axis")
@@ -32,6 +34,8 @@ UPDATE: Final = "scatter_nd"
 PUT: Final = ("put_slice", "axis", "start")
 SLICE: Final = "strided_slice"
 ALL: Final = "logical_and"
+ANY: Final = "any"
+NOT: Final = "logical_not"
 LAYOUT: Final = ("layout_transform", "src_layout", "dst_layout")
 # The ops of `arith.Binary` and `arith.Compare`: an operator, or an op that no operator is bound to.
 SYMBOLS: Final = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%"}
@@ -89,6 +93,16 @@ def split(x: Expr, cuts: Sequence[int], axis: int) -> Expr:
 def collapse(x: Expr, shape: Sequence[int]) -> Expr:
     """`x` summed to a shape that broadcasts to its own."""
     return call(COLLAPSE[0], [x], **{COLLAPSE[1]: tuple(shape)})
+
+
+def broadcast(x: Expr, shape: Sequence[int]) -> Expr:
+    """`x` repeated to a static shape, by numpy's rule."""
+    return call(BROADCAST[0], [x], **{BROADCAST[1]: tuple(shape)})
+
+
+def choose(condition: Expr, then: Expr, otherwise: Expr) -> Expr:
+    """Elements of two tensors, by a condition that broadcasts to them."""
+    return call(CHOICE, [condition, then, otherwise])
 
 
 def full(value: Expr, shape: Sequence[int]) -> Expr:

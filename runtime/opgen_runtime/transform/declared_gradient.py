@@ -1,9 +1,9 @@
-"""The adjoint of an operand as its declaration states it, `grad:`."""
+"""Adjoints that are stated: by an op's declaration of an operand, `grad:`, by a function of its arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
 
 from ..base.vocabulary import FLOAT32, DType, OpPattern
 from ..declaration import OpDeclaration, pattern_of
@@ -13,6 +13,12 @@ from .build import CAST, call, collapse, zeros
 
 ABSENT: Final = Tuple(())
 """What stands for an operand that is not there."""
+MARK: Final = "gradient"
+"""The attr of a function whose calls have their adjoints from a rule."""
+Place: TypeAlias = tuple[int, ...]
+"""A tensor of a value: () for the value itself, or the fields that lead to it."""
+Rule: TypeAlias = Callable[[tuple[Expr, ...], Expr, Mapping[Place, Expr]], Sequence[Expr | None]]
+"""`(arguments, call, cotangents by place) -> adjoints of the arguments`."""
 
 
 def declared_gradient(

@@ -10,12 +10,12 @@ carries a rule (`MARK`) has its adjoints from the rule.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final, TypeAlias
 
 from ..base.errors import LanguageError, PassError
 from ..declaration import OpDeclaration
+from ..declaration.batch import is_batch
 from ..declaration.gradient import derived_of, vjp_attrs, vjp_op
 from ..ir import (
     Call,
@@ -45,16 +45,11 @@ from ..operator import (
     TupleType,
     Type,
 )
+from .batching import batched_adjoint
 from .build import full, zeros
-from .declared_gradient import ABSENT, declared_gradient
+from .declared_gradient import ABSENT, MARK, Place, Rule, declared_gradient
 from .loop_gradient import LoopGradient
 from .recurrence_gradient import recurrence_gradient
-
-MARK: Final = "gradient"
-"""The attr of a function whose calls have their adjoints from a rule."""
-Rule: TypeAlias = Callable[[tuple[Expr, ...], Expr, Mapping[tuple[int, ...], Expr]], Sequence[Expr | None]]
-"""`(arguments, call, cotangents by place) -> adjoints of the arguments`; a place: () or the fields that lead to it."""
-Place: TypeAlias = tuple[int, ...]
 
 
 def pull(
@@ -292,6 +287,8 @@ def vjp_call(
     declaration: OpDeclaration | None = op.get_attr("declaration")
     if declaration is None:
         raise PassError(f"op {op.name} has no declaration, from which a gradient could be derived")
+    if is_batch(declaration):
+        return batched_adjoint(vjp_call, call, adjoints, position, element)
     wanted = declaration.signature.inputs[position].name + ("" if element is None else f"[{element}]")
     count = len(declaration.signature.inputs)
     inputs = [*call.args, *[ABSENT] * (count - len(call.args))]

@@ -2,6 +2,7 @@
 
 jitted.py       jit and Jitted
 gradient.py     grad, value_and_grad, vjp, jvp
+batching.py     vmap
 rules.py        stop_gradient, custom_vjp
 loops.py        while_loop, checkpoint
 programs.py     modules and functions of the IR as functions
@@ -27,10 +28,11 @@ from .tracer import Tracer
 
 __all__ = [
     "Jitted", "Tracer", "checkpoint", "custom_vjp", "grad", "jit", "jvp", "stop_gradient", "value_and_grad", "vjp",
-    "while_loop",
+    "vmap", "while_loop",
 ]  # fmt: skip
 
 if TYPE_CHECKING:
+    from .batching import vmap
     from .gradient import grad, jvp, value_and_grad, vjp
     from .loops import checkpoint, while_loop
     from .rules import custom_vjp, stop_gradient
@@ -39,5 +41,6 @@ else:
         "gradient": ("grad", "jvp", "value_and_grad", "vjp"),
         "loops": ("checkpoint", "while_loop"),
         "rules": ("custom_vjp", "stop_gradient"),
+        "batching": ("vmap",),
     }
     __getattr__ = import_lazily(__name__, {name: home for home, names in _HOMES.items() for name in names})

@@ -15,7 +15,7 @@ from ....base.errors import CallError
 from ....ir import Call, Expr, Function, Traced, Tuple, Var, expr_of
 from ....operator import TensorType, certainly_different, shape_text
 from ....transform.build import reshape_like, zeros
-from ....transform.gradient import MARK, Place
+from ....transform.declared_gradient import MARK, Place
 from .operands import tensor
 from .tracer import Tracer, wrap
 from .trees import aligned, filled, leaves, mapped
