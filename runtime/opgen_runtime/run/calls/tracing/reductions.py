@@ -68,6 +68,8 @@ def _cast(number: Any, dtype: np.dtype[Any]) -> Any:
         return given
     if element(dtype).is_bool:
         return bool(given)
+    if isinstance(given, np.integer) and dtype == np.uint64:
+        return int(given) % (1 << 64)  # a negative one wraps, as it does in no other dtype
     return int(given) if element(dtype).is_int else given
 
 
@@ -119,6 +121,8 @@ def _extreme(
     if x.size == 0 and _extents(x, axes) == 0:
         if initial is None:
             raise ValueError(f"zero-size array to reduction operation {name}imum which has no identity")
+        if where is not True:
+            broadcast_to(tensor(where), x.shape)  # raises ValueError for another shape
         reduced: Tracer = total(x, axis, x.dtype, keepdims)
         return broadcast_to(to(_cast(initial, x.dtype), x.dtype), reduced.shape)
     if initial is not None:
@@ -351,7 +355,7 @@ def _accumulate_of(function: Callable[..., Any]) -> Callable[..., Any]:
         x = tensor(array)
         if x.ndim == 0:
             raise TypeError("cannot accumulate on a scalar")
-        return function(x, index(axis), dtype)
+        return function(x, one_axis(axis, x.ndim), dtype)
 
     return accumulate
 
