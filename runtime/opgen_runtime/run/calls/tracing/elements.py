@@ -93,6 +93,14 @@ def _is_plain(bound: Operand | None, dtype: np.dtype[Any]) -> TypeGuard[int | fl
         return bool(np.isfinite(np.asarray(bound, np.float64).astype(dtype)))
 
 
+def _power_of_ten(n: int) -> float:
+    """10**n as numpy has it for rounding: products from 1e9 on, which round more often."""
+    found = 10.0 ** min(n, 9)
+    for _ in range(9, n):
+        found *= 10.0
+    return found
+
+
 @maps("round", "around", method="round")
 def round_(a: Any, decimals: int = 0) -> Any:
     x, decimals = tensor(a), index(decimals)
@@ -105,7 +113,7 @@ def round_(a: Any, decimals: int = 0) -> Any:
         )
     if decimals == 0:
         return ops.round(x)
-    scale = float(10 ** abs(decimals))
+    scale = _power_of_ten(abs(decimals))
     if decimals > 0:
         return ops.divide(ops.round(ops.multiply(x, scale)), scale)
     return ops.multiply(ops.round(ops.divide(x, scale)), scale)
