@@ -95,7 +95,7 @@ REFUSED: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (lambda a: np.less(a, -1, dtype=np.uint16), (WORDS.astype(np.uint8),), "gives bool, found the dtype|No loop"),
     (lambda a: np.minimum.reduce(a, initial=np.int64(-(2**40))), (BYTES,), "does not fit dtype int8"),
     (lambda a: np.take(a, np.array([0.0, 1.0])), (BYTES,), "Cannot cast array data from float64 to int64"),
-    (lambda a: np.pad(a, 1, constant_values=300), (BYTES,), "out of bounds for int8"),
+    (lambda a: np.pad(a, 1, constant_values=300), (BYTES,), "300 (does not fit dtype int8|out of bounds for int8)"),
     (lambda a: np.max(a, axis=0, where=np.ones((2, 0), bool), initial=2), (np.zeros((0,), np.float32),), ".+"),
     (lambda a: np.multiply.accumulate(a, axis=True), (BYTES,), "an integer is required"),
     (lambda a: np.take(a, np.array(0.0)), (BYTES,), "Cannot cast (scalar|array data) from"),

@@ -325,7 +325,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: flo
             f"np.pad while a function is traced takes one constant value, and the modes {', '.join(_PAD_MODES)}"
         )
     if type(constant_values) is int and element(x.dtype).is_int:
-        np.array(constant_values, x.dtype)  # raises OverflowError, where others wrap
+        to(constant_values, x.dtype)  # raises DTypeError for one that does not fit, where numpy's ints wrap
     value = np.asarray(constant_values).astype(x.dtype).item()
     return ops.pad(x, pad_width=width, pad_value=value * 1, pad_mode=mode)  # type: ignore[return-value]  # traced
 
