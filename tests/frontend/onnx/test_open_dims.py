@@ -273,3 +273,20 @@ def test_an_axis_that_is_dropped_has_one_element_when_it_runs() -> None:
     assert "for all sizes:" in program.explain()
     with pytest.raises(ModelError, match="cannot be dropped"):
         program([f32(2, 4, 6, 5)])
+
+
+def test_sizes_that_come_again_are_called_without_python() -> None:
+    """By an entry of machine code for the sizes that came twice running; others take the way of before."""
+    program = prepare(MODELS["attention"], "llvm -num-threads=1")
+    arrays = {sizes: given(MODELS["attention"], *sizes) for sizes in ((2, 5), (9, 11), (1, 1))}
+    wanted = {}
+    for sizes, x in arrays.items():
+        wanted[sizes] = program([x])[0]
+        assert program._entry is None or sizes == (2, 5)
+    for sizes in ((9, 11), (9, 11), (1, 1), (9, 11), (1, 1), (1, 1), (1, 1), (2, 5)):
+        np.testing.assert_array_equal(program([arrays[sizes]])[0], wanted[sizes])
+    program([arrays[1, 1]]), program([arrays[1, 1]])
+    entry = program._entry
+    assert entry is not None
+    np.testing.assert_array_equal(entry.new(arrays[1, 1]), wanted[1, 1])
+    assert entry.new(arrays[9, 11]) is NotImplemented

@@ -92,6 +92,7 @@ class SymbolicKernel(Kernel):
         )  # by the shapes of the inputs
         self._last: Entry | None = None  # of shapes that came twice running
         self._before: Kernel | None = None  # what ran last
+        self._repeats = False  # whether it ran before that, too
         known_dims = dict.fromkeys([dim for slot in inputs for dim in slot.dims if isinstance(dim, Var)])
         needed = [
             v for slot in (*inputs, *outputs) for d in slot.dims if isinstance(d, Expr) for v in free_vars(d)
@@ -113,10 +114,15 @@ class SymbolicKernel(Kernel):
                 return [found] if len(self.outputs) == 1 else list(found)
         shapes = tuple([np.shape(array) for array in inputs])
         kernel = self.at(shapes)
-        if kernel is self._before:
+        self._repeats = kernel is self._before
+        if self._repeats:
             self._last = kernel.entry()
         self._before = kernel
         return kernel.run(inputs, outputs)
+
+    def entry(self, in_tuple: bool = False) -> Entry | None:
+        """Those of the shapes that came last, if they came twice running."""
+        return self._before.entry(in_tuple) if self._before is not None and self._repeats else None
 
     def at(self, shapes: tuple[tuple[int, ...], ...]) -> Kernel:
         """The kernel for inputs of these shapes, kept for those that follow.  Raises ExecutorError as `run`."""
