@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch", reason="needs the extra `torch`: scripts/te
 import opgen_runtime.bridges.torch as T  # noqa: E402
 
 # torch's own modules, which it imports with the first transform
-pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script`:DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script`")
 
 
 def randn(*shape):

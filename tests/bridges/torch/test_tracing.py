@@ -11,6 +11,9 @@ from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, Stateles
 
 import opgen_runtime.bridges.torch as T  # noqa: E402
 
+# torch's own modules, and its own checks
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script`", "ignore:The .grad attribute")
+
 OPCHECKED = {
     "axis_abs": ((torch.randn(4, 4, 1),), {"axis": 1, "indice": 1}),
     "softmax": ((torch.randn(4, 6),), {}),

@@ -23,6 +23,7 @@ from .schema import Schema
 
 _below: Final = torch._C._AutoDispatchBelowAutograd
 _are_transforms_active: Final[Callable[[], bool]] = torch._C._are_functorch_transforms_active
+_is_grad_enabled: Final[Callable[[], bool]] = torch.is_grad_enabled
 _any_requires_grad: Final[Callable[..., bool]] = torch._C._any_requires_grad
 _MOST_KINDS: Final = 1024  # of calls of an op, of which it is remembered what is saved
 
@@ -76,10 +77,10 @@ def differentiated(op: Differentiable) -> Callable[[Any, Sequence[Any], Mapping[
     apply, schema = _function(op).apply, op.schema
     gives_several, count = op.program.gives_several, len(op.program.operands)
     is_simple = all(operand.kind == "one" for operand in op.program.operands)
-    simple_form = (-1,) * count
+    simple_form, parameters = (-1,) * count, len(schema.parameters)
 
     def call(keys: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        bound = schema.bound(args, kwargs)
+        bound = args if len(args) == parameters else schema.bound(args, kwargs)
         if is_simple:
             form: tuple[int | None, ...] = simple_form
             flat = bound[:count]
@@ -115,8 +116,7 @@ def autograd_kernel(op: Differentiable) -> Callable[..., Any]:
 def _function(op: Differentiable) -> Any:
     """The node of torch's graphs."""
     plain, redispatch, gives_several = op.overload._op, op.overload.redispatch, op.program.gives_several
-
-    read = _Reads(op)
+    read, nothing = _Reads(op), (None,) * len(op.program.outputs)
 
     def call(site: Site) -> Any:
         with _below():
@@ -147,13 +147,15 @@ def _function(op: Differentiable) -> Any:
     def backward(ctx: Any, *cotangents: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
         (site, _, kept), needs, saved = ctx.state, ctx.needs_input_grad[1:], ctx.saved_tensors
         flat, rest = saved[: len(needs)], iter(saved[len(needs) :])
-        wrt = [k for k, needed in enumerate(needs) if needed and flat[k].is_floating_point()]
+        wrt = [k for k, needed in enumerate(needs) if needed]
         found: list[torch.Tensor | None] = [None] * len(needs)
         if wrt and any([each is not None for each in cotangents]):
-            held: Sequence[Any] = [next(rest) if is_kept else None for is_kept in kept]
+            held: Sequence[Any] = nothing
+            if True in kept:
+                held = [next(rest) if is_kept else None for is_kept in kept]
             given: Sequence[Any] = cotangents
             if gives_several:
-                held = _grouped(op.program, held, None)
+                held = _grouped(op.program, held if True in kept else [None] * len(kept), None)
                 given = _grouped(op.program, cotangents, ctx.results)
             adjoints = _derivative(op.vjp, *site.operands(flat), *held, *given, attrs=site.attrs, wrt=wrt)
             for k, adjoint in zip(wrt, adjoints, strict=True):
@@ -182,7 +184,7 @@ def _derivative(derivative: Differentiable, *operands: Any, attrs: Sequence[Any]
         args = (*operands, *attrs[:at], wrt, *attrs[at:])
     else:
         args = (*operands, wrt)
-    if torch.is_grad_enabled() or not is_plain():
+    if _is_grad_enabled() or forward_ad._current_level >= 0 or _are_transforms_active():
         return derivative.overload(*args)
     with _below():  # nobody wants its derivative
         return derivative.overload._op(*args)
