@@ -9,7 +9,7 @@ from opgen_runtime.base.vocabulary import dataclass
 
 from .text import literal
 
-FACES: Final = ("eager", "torch")
+FACES: Final = ("eager", "jax", "torch")
 """The ops of a package on arrays, and in other frameworks: a module and a template each."""
 
 

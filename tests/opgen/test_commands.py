@@ -50,6 +50,8 @@ def test_init_makes_a_whole_project(fresh: Path) -> None:
         "myops/__init__.pyi",
         "myops/eager.py",
         "myops/eager.pyi",
+        "myops/jax.py",
+        "myops/jax.pyi",
         "myops/py.typed",
         "myops/torch.py",
         "myops/torch.pyi",

@@ -51,7 +51,11 @@ _MADE: Final = {
     "part": (f"{_ROOM}.part", "load_part"),
     "vjp": (f"{_ROOM}.gradient", "load_derived"),
 }
-_FACES: Final = ("eager", "torch")  # generated modules of a project's ops, on arrays and in other frameworks
+_FACES: Final = (
+    "eager",
+    "jax",
+    "torch",
+)  # generated modules of a project's ops, on arrays and in other frameworks
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,12 +41,20 @@ Axes: TypeAlias = "bool | tuple[Axes, ...]"
 """Whether a tensor has the axis, or those of the fields of a tuple."""
 
 
-def batched(results: Sequence[Expr], given: Mapping[Var, Expr], extent: int) -> list[Part]:
+def batched(
+    results: Sequence[Expr],
+    given: Mapping[Var, Expr],
+    extent: int,
+    same: Mapping[Var, Expr] = MappingProxyType({}),
+) -> list[Part]:
     """The results, tensors without bindings and calls of functions, where variables have a value an element.
 
-    Raises PassError for what has no batched form, naming it.
+    `same`: variables that have one value for all elements; others stand for themselves.  Raises PassError for what has
+    no batched form, naming it.
     """
-    batch = _Batch({id(var): Part(value, True) for var, value in given.items()}, extent)
+    known: dict[int, Value] = {id(var): Part(value, True) for var, value in given.items()}
+    known |= {id(var): Part(value, False) for var, value in same.items()}
+    batch = _Batch(known, extent)
     return [_part(batch.value(result)) for result in results]
 
 

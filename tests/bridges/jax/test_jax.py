@@ -1,0 +1,129 @@
+"""Ops in JAX: values, transformations, errors.  All ops: `python -m tests.bridges.jax_ops`."""
+
+import json
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax", reason="JAX is an optional extra: pip install opgen[jax]")
+
+import jax.numpy as jnp  # noqa: E402  # what follows needs JAX
+from jax.test_util import check_grads  # noqa: E402
+
+import opgen_runtime.bridges.jax as J  # noqa: E402
+from opgen_runtime import eager  # noqa: E402
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(4, 6)).astype(np.float32)
+W = RANDOM.normal(size=(6, 3)).astype(np.float32)
+
+
+def close(found, wanted):
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def loss(softmax):
+    return lambda x: (softmax(x) ** 2).sum()
+
+
+def ours(x):
+    return J.softmax(x, axis=0)
+
+
+def theirs(x):
+    return jax.nn.softmax(x, axis=0)
+
+
+@pytest.mark.parametrize("wrapped", [lambda f: f, jax.jit])
+def test_values_are_those_of_eager(wrapped):
+    found = wrapped(lambda x: J.softmax(x, axis=1))(X)
+    assert np.asarray(found).tobytes() == eager.softmax(X, axis=1).tobytes()
+
+
+def test_operands_that_are_several_or_absent_and_results_that_are_several():
+    parts = jax.jit(lambda x: J.split(x, indices_or_sections=2, axis=1))(X)
+    assert [part.shape for part in parts] == [(4, 3), (4, 3)]
+    close(jax.jit(lambda *parts: J.concatenate(list(parts), axis=1))(*parts), X)
+
+
+@pytest.mark.parametrize(
+    "transformed",
+    [
+        lambda f: jax.grad(loss(f)),
+        lambda f: jax.jacfwd(f),
+        lambda f: jax.jacrev(f),
+        lambda f: jax.hessian(loss(f)),
+        lambda f: jax.grad(lambda x: (jax.grad(loss(f))(x) ** 2).sum()),
+        lambda f: lambda x: jax.jvp(f, (x,), (x + 1,))[1],
+        lambda f: jax.vmap(f, in_axes=1, out_axes=1),
+        lambda f: jax.vmap(jax.grad(loss(f))),
+        lambda f: jax.grad(lambda x: jax.vmap(loss(f))(x).sum()),
+        lambda f: jax.jacfwd(jax.grad(loss(f))),
+        lambda f: jax.checkpoint(f),
+    ],
+)
+def test_transformations(transformed):
+    close(jax.jit(transformed(ours))(X), jax.jit(transformed(theirs))(X))
+
+
+def test_an_operand_that_is_one_for_all_elements_gets_the_sum():
+    def whole(matmul):
+        return lambda x, w: (jax.vmap(matmul, in_axes=(0, None))(x, w) ** 2).sum()
+
+    x = np.stack([X, X + 1, -X])
+    for a, b in zip(
+        jax.grad(whole(J.matmul), (0, 1))(x, W), jax.grad(whole(jnp.matmul), (0, 1))(x, W), strict=True
+    ):
+        close(a, b)
+
+
+def test_derivatives_against_differences():
+    check_grads(
+        lambda x, w: J.matmul(J.tanh(x), w), (X, W), order=2, modes=("fwd", "rev"), atol=0.05, rtol=0.05
+    )
+
+
+def test_ints_have_no_tangents():
+    take = jax.jit(lambda x, i: J.take(x, i, axis=0))
+    _, change = jax.jvp(lambda x: take(x, jnp.array([1, 0])), (X,), (X,))
+    close(change, X[[1, 0]])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: J.softmax(X, axis=9), TypeError, "opgen: softmax: attr 'axis' is 9, outside its bounds"),
+        (lambda: J.softmax(X, turn=9), TypeError, "softmax: argument 'turn' is none of data, axis"),
+        (lambda: J.softmax(X, 0, axis=0), TypeError, "softmax: argument 'axis' is given twice"),
+        (lambda: J.softmax(), TypeError, "softmax: the operand data is missing"),
+        (lambda: J.softmax([1.0]), TypeError, "softmax: data is list, expected an array"),
+        (lambda: J.concatenate(X), TypeError, "concatenate: data is ndarray, expected a list of arrays"),
+        (lambda: J.add(X, X.astype(np.int32)), TypeError, "opgen: add: argument 'rhs' has dtype int32"),
+        (
+            lambda: J.argwhere(X),
+            NotImplementedError,
+            "opgen: the sizes of the results of argwhere depend on data",
+        ),
+        (lambda: J.sofmax(X), AttributeError, "has no op 'sofmax'; did you mean 'softmax'"),
+    ],
+)
+def test_errors_are_of_the_kind_that_jax_raises(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_a_program_that_names_what_is_not_there_fails_when_it_runs():
+    broken = jax.ffi.ffi_call(J.TARGETS[0], jax.ShapeDtypeStruct((2,), jnp.float32))
+    call = json.dumps({"path": ["no_such_op"], "form": [-1], "attrs": {}})
+    text = json.dumps({"call": call, "dtypes": ["float32"], "units": 0})
+    with pytest.raises(Exception, match=r"opgen: .*no_such_op"):
+        jax.jit(lambda x: broken(x, digest=np.int64(7), program=text))(jnp.zeros(2)).block_until_ready()
+
+
+def test_a_call_is_found_without_python_from_the_second_time_on(monkeypatch):
+    from opgen_runtime.bridges.jax import handler
+
+    compiled = jax.jit(lambda x: J.axis_abs(x, axis=1, indice=2))
+    first = compiled(X)
+    monkeypatch.setattr(handler, "_entries", None)
+    close(compiled(X), first)

@@ -1,0 +1,164 @@
+"""Every op in JAX: `python -m tests.bridges.jax_ops [OP ...] [--checks values,gradients]`.
+
+values     all declared cases under `jit`, on ordinary data: equal to `eager`, to the bit
+gradients  the first case that has a gradient, in float64, inside its domain: `check_grads` in both modes to order 2,
+           and the gradient under `vmap` against one by one
+
+Prints how many of how many, and each op that is not among them with its reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.test_util import check_grads
+
+import opgen_runtime.bridges.jax as J
+from opgen_runtime import eager
+from opgen_runtime.base.errors import OpgenError
+from opgen_runtime.testing.cases import Case, case_call, specs_of
+from opgen_runtime.testing.data import ordinary
+from opgen_runtime.testing.gradient import GradientCase, gradient_case
+from opgen_runtime.testing.suite import Suite
+from tests.gradients import suites
+
+TOLERANCE = {"atol": 1e-5, "rtol": 1e-5, "eps": 1e-5}
+
+
+class NotMeant(Exception):
+    """The check does not apply: the message says why."""
+
+
+def arrays_of(suite: type[Suite], case: Case) -> list[Any]:
+    """Ordinary values for the operands."""
+    return [
+        None
+        if spec is None
+        else tuple([ordinary(each, f"{case} {k} {j}") for j, each in enumerate(spec)])
+        if isinstance(spec, tuple)
+        else ordinary(spec, f"{case} {k}")
+        for k, spec in enumerate(specs_of(suite.op, case))
+    ]
+
+
+def attrs_of(suite: type[Suite], case: Case) -> dict[str, Any]:
+    """All attrs of the call."""
+    attrs = case_call(suite.op, case)[0].attrs
+    return {} if attrs is None else attrs.as_dict()
+
+
+def listed(found: Any) -> list[Any]:
+    return list(found) if isinstance(found, list | tuple) else [found]
+
+
+def check_values(suite: type[Suite]) -> str:
+    function = J.function(suite.op.name)
+    for case in suite.declared_cases:
+        arrays, attrs = arrays_of(suite, case), attrs_of(suite, case)
+        wanted = listed(eager.op(suite.op.name)(*arrays, **attrs))
+        compiled = jax.jit(lambda operands, attrs=attrs: function(*operands, **attrs))
+        found = listed(compiled(jax.tree.map(jnp.asarray, arrays)))
+        assert len(found) == len(wanted), f"{case}: {len(found)} results, expected {len(wanted)}"
+        for a, b in zip(map(np.asarray, found), wanted, strict=True):
+            assert (a.shape, a.dtype) == (b.shape, b.dtype), f"{case}: another type than eager's"
+            assert a.tobytes() == np.ascontiguousarray(b).tobytes(), f"{case}: other values than eager's"
+    return f"{len(suite.declared_cases)} cases"
+
+
+def with_gradient(suite: type[Suite]) -> tuple[GradientCase, list[int]]:
+    """The first case that has a gradient, and which of its leaves."""
+    for case in suite.declared_cases:
+        found = gradient_case(suite.op, case)
+        if found is None or found.made.lengths or found.made.binding.dynamic:
+            continue
+        wrt = [at for name, at in found.operands() if _is_derived(found, name)]
+        if wrt:
+            return found, wrt
+    raise NotMeant("no case has a gradient")
+
+
+def _is_derived(case: GradientCase, name: str) -> bool:
+    try:
+        return not case.derived(name).is_zero
+    except OpgenError:
+        return False
+
+
+def check_gradients(suite: type[Suite]) -> str:
+    case, wrt = with_gradient(suite)
+    function = J.function(suite.op.name)
+    attrs = {} if case.attrs is None else case.attrs.as_dict()
+    form = [len(each) if isinstance(each, tuple) else each for each in case.made.operands]
+
+    def value(*given: Any) -> list[Any]:
+        leaves = list(map(jnp.asarray, case.arrays))
+        for k, each in zip(wrt, given, strict=True):
+            leaves[k] = each
+        rest = iter(leaves)
+        operands = [
+            None
+            if part is None
+            else [next(rest) for _ in range(part)]
+            if isinstance(part, int)
+            else next(rest)
+            for part in form
+        ]
+        found = listed(function(*operands, **attrs))
+        return [each for each in found if jnp.issubdtype(each.dtype, jnp.floating)]
+
+    points = [jnp.asarray(case.arrays[k]) for k in wrt]
+    check_grads(value, points, order=2, modes=("fwd", "rev"), **TOLERANCE)
+
+    def loss(*given: Any) -> Any:
+        return sum([(each.astype(jnp.float64) ** 2).sum() for each in value(*given)])
+
+    gradient = jax.jit(jax.grad(loss, argnums=tuple(range(len(wrt)))))
+    rows = [points, [each * 0.999 for each in points]]
+    wanted = [jnp.stack(column) for column in zip(*[gradient(*row) for row in rows], strict=True)]
+    found = jax.vmap(gradient)(*[jnp.stack(column) for column in zip(*rows, strict=True)])
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+    return f"{len(wrt)} operands"
+
+
+CHECKS: dict[str, Callable[[type[Suite]], str]] = {"values": check_values, "gradients": check_gradients}
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("ops", nargs="*")
+    parser.add_argument("--checks", default=",".join(CHECKS))
+    options = parser.parse_args(arguments)
+    jax.config.update("jax_enable_x64", True)
+    wrong = 0
+    for name in options.checks.split(","):
+        right, total, start = 0, 0, time.perf_counter()
+        reasons: list[str] = []
+        for suite in suites(options.ops):
+            try:
+                print(f"{suite.op.name:30} {CHECKS[name](suite)}", flush=True)
+            except NotMeant:
+                continue
+            except Exception as error:  # whatever JAX raises is a reason, of which all are printed
+                reasons.append(
+                    f"{suite.op.name}: {type(error).__name__}: {' '.join(str(error).split())[:240]}"
+                )
+                print(f"{suite.op.name:30} WRONG", flush=True)
+            else:
+                right += 1
+            total += 1
+        print(*reasons, sep="\n")
+        print(f"{name}: {right} of {total} ops, {time.perf_counter() - start:.0f} s", flush=True)
+        wrong += len(reasons)
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
