@@ -21,8 +21,10 @@ from .registry import (
     Op,
     has_op,
     list_ops,
+    origin_of,
     register_class,
     register_op,
+    register_op_attr,
     set_op_loader,
 )
 from .types import (
@@ -122,10 +124,12 @@ __all__ = [
     "list_ops",
     "needs_of",
     "numbers_in_broadcasts",
+    "origin_of",
     "parse_layout",
     "prefer",
     "register_class",
     "register_op",
+    "register_op_attr",
     "relate",
     "same_shape",
     "same_value_key",

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ....operator.registry import origin_of, register_op_attr
+from ....operator import origin_of, register_op_attr
 from .generic import GenericFunction
 from .library import schedule_named
 from .op_strategy import OpStrategy
