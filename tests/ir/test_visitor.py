@@ -43,6 +43,24 @@ class Negate(ir.ExprMutator):
         return ops.exp(ops.negative(changed.args[0])) if changed.op == Op.get("exp") else changed
 
 
+class Names(ir.MixedModeVisitor):
+    """What is met, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.met: list[str] = []
+
+    def visit_var(self, var: ir.Var) -> None:
+        self.met.append(f"%{var.name_hint}")
+
+    def visit_call(self, call: ir.Call) -> None:
+        assert isinstance(call.op, Op)
+        self.met.append(call.op.name)
+
+    def visit_let(self, let: ir.Let) -> None:
+        self.met.append(f"let %{let.var.name_hint}")
+
+
 def chain(length: int) -> ir.Expr:
     expr: ir.Expr = ir.var("x", F)
     op = Op.get("exp")
@@ -80,6 +98,20 @@ def test_time_grows_with_the_length() -> None:
         return best
 
     assert seconds(16_000) < 16 * max(seconds(2_000), 0.002)  # linear would be 8
+
+
+def test_mixed_mode_visits_operands_first_and_each_node_once() -> None:
+    x, v = ir.var("x", F), ir.Var("v", F)
+    shared = ops.exp(x)
+    body = ir.Let(v, ops.add(shared, shared), ops.multiply(v, shared))
+    names = Names()
+    names.visit(body)
+    assert names.met == ["%v", "%x", "exp", "add", "multiply", "let %v"]
+    names.visit(ops.tanh(body))  # what it has met before is not visited again
+    assert names.met[6:] == ["tanh"]
+    long = Names()
+    long.visit(chain(100_000))
+    assert len(long.met) == 100_001
 
 
 def test_a_dag_of_2_to_the_60_paths() -> None:

@@ -153,6 +153,34 @@ def test_an_instrument_that_raises_leaves_the_context_clean(failing: str) -> Non
     assert broken.events.count("exit") == (failing != "enter")
 
 
+def test_instruments_are_overridden_while_a_context_is_entered() -> None:
+    first, second = Log(), Log()
+    with PassContext(instruments=[first]) as context:
+        find_pass("TestA")(MODULE)
+        context.override_instruments([second])
+        assert first.events == ["enter", "before TestA", "after TestA", "exit"]
+        find_pass("TestA")(MODULE)
+    assert first.events[4:] == []
+    assert second.events == ["enter", "before TestA", "after TestA", "exit"]
+    with context:
+        context.override_instruments(None)
+        find_pass("TestA")(MODULE)
+    assert second.events[4:] == ["enter", "exit"]
+    with pytest.raises(PassError, match=r"override_instruments is for a context that is entered"):
+        context.override_instruments([first])
+
+
+def test_an_instrument_that_raises_when_it_overrides_leaves_none() -> None:
+    first, second, broken = Log(), Log(), Log(failing="enter")
+    with PassContext(instruments=[first]) as context, context:
+        with pytest.raises(ValueError, match="enter"):
+            context.override_instruments([second, broken])
+        find_pass("TestA")(MODULE)
+        assert context.instruments == ()
+    assert first.events == ["enter", "enter", "exit", "exit"]
+    assert second.events == ["enter", "exit"]
+
+
 def test_instruments_may_refuse_a_pass_but_not_a_requirement() -> None:
     log = Log(refused="TestA")
     with PassContext(instruments=[log]):

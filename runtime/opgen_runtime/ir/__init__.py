@@ -7,7 +7,7 @@ admit.py         arrays of others as numpy's
 build.py         calls from what users write
 traced.py        what stands for an expression while a Python function is traced
 operators.py     Python's operators on expressions
-visitor.py       walks and rewriting without recursion
+visitor.py       walks and rewriting without recursion; mixed_mode_visitor.py (plain methods)
 loops.py         loops as values
 module.py        IRModule
 scopes.py        which block of the text a node belongs to
@@ -30,6 +30,7 @@ from .build import Operand, constant_like, make_call, var
 from .constant import ExprLike, as_expr, const, is_literal, literal_array
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Span, Tuple, TupleGetItem, Var
 from .forward import attrs_type, declared, join_types, type_relation
+from .mixed_mode_visitor import MixedModeVisitor
 from .module import IRModule
 from .operators import OPERATORS, apply_operator, bind_operator, operator_op, set_operator_loader
 from .structural import structural_digest, structural_equal, structural_hash
@@ -48,14 +49,14 @@ from .visitor import (
 from .well_formed import well_formed, why_not_well_formed
 
 __all__ = [
-    "OPERATORS", "Call", "Constant", "Expr", "ExprFunctor", "ExprLike", "ExprMutator", "ExprVisitor",
-    "Function", "GlobalVar", "IRModule", "If", "Let", "MixedModeMutator", "Operand", "Span", "Steps", "Traced",
-    "Tuple", "TupleGetItem", "Var", "admissible", "admit", "apply_operator", "as_expr", "attrs_type",
+    "OPERATORS", "Call", "Constant", "Expr", "ExprFunctor", "ExprLike", "ExprMutator", "ExprVisitor", "Function",
+    "GlobalVar", "IRModule", "If", "Let", "MixedModeMutator", "MixedModeVisitor", "Operand", "Span", "Steps",
+    "Traced", "Tuple", "TupleGetItem", "Var", "admissible", "admit", "apply_operator", "as_expr", "attrs_type",
     "bind_operator",
     "const", "constant_like", "declared", "expr_of", "first_traced", "free_vars", "is_literal", "join_types",
     "literal_array", "make_call", "operator_op", "parse_expr", "parse_module", "post_order", "rebuild",
-    "refuse_traced", "set_operator_loader", "structural_digest", "structural_equal", "structural_hash",
-    "substitute", "to_text", "type_relation", "var", "well_formed", "why_not_well_formed",
+    "refuse_traced", "set_operator_loader", "structural_digest", "structural_equal", "structural_hash", "substitute",
+    "to_text", "type_relation", "var", "well_formed", "why_not_well_formed",
 ]  # fmt: skip
 
 if TYPE_CHECKING:

@@ -33,10 +33,13 @@ from .dead_code_elimination import DeadCodeElimination
 from .declared import DivToMul, RecogniseOps, SimplifyAlgebra, SimplifyExpr
 from .define import PassMaker, all_passes, function_pass, module_pass
 from .eliminate_common_subexpr import EliminateCommonSubexpr
+from .eta_expand import EtaExpand
 from .evaluator import Evaluator
 from .fast_math import FastMath
 from .fold_constant import FoldConstant
 from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
+from .fold_shift import FoldShift
+from .fold_static import FoldStatic
 from .fuse_ops import FuseOps, fuse, why_apart
 from .infer_named import infer
 from .infer_type import InferType, infer_type
@@ -45,19 +48,23 @@ from .infrastructure import FunctionPass, ModulePass, Pass, Sequential, find_pas
 from .inline import Inline
 from .input_layouts import with_input_layouts
 from .integer_products import IntegerProducts
+from .partial_evaluate import PartialEvaluate
 from .remove_unused_functions import RemoveUnusedFunctions
 from .simplify_inference import SimplifyInference
+from .to_a_normal_form import ToANormalForm
+from .to_graph_normal_form import ToGraphNormalForm
 from .winograd import Winograd
 
 __all__ = [
     "AlterOpLayout", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps", "CombineParallelBatchMatmul",
     "CombineParallelConv2D", "CombineParallelDense", "ConfigKey", "ConvertLayout", "DeadCodeElimination", "DiffIR",
-    "DivToMul", "EliminateCommonSubexpr", "Evaluator", "FastMath", "FoldConstant", "FoldScaleAxis",
-    "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline", "IntegerProducts", "ModulePass",
-    "Option", "Pass", "PassContext", "PassInfo", "PassInstrument", "PassMaker", "PassTiming", "PrintIR",
-    "RecogniseOps", "RemoveUnusedFunctions", "Sequential", "SimplifyAlgebra", "SimplifyExpr", "SimplifyInference",
-    "VerifyIR", "Winograd", "all_passes", "config_keys", "facts", "find_pass", "function_pass", "fuse", "infer",
-    "infer_type", "module_pass", "register_config", "why_apart", "with_input_layouts",
+    "DivToMul", "EliminateCommonSubexpr", "EtaExpand", "Evaluator", "FastMath", "FoldConstant", "FoldScaleAxis",
+    "FoldShift", "FoldStatic", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
+    "IntegerProducts", "ModulePass", "Option", "PartialEvaluate", "Pass", "PassContext", "PassInfo", "PassInstrument",
+    "PassMaker", "PassTiming", "PrintIR", "RecogniseOps", "RemoveUnusedFunctions", "Sequential", "SimplifyAlgebra",
+    "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "VerifyIR", "Winograd", "all_passes",
+    "config_keys", "facts", "find_pass", "function_pass", "fuse", "infer", "infer_type", "module_pass",
+    "register_config", "why_apart", "with_input_layouts",
 ]  # fmt: skip
 
 if TYPE_CHECKING:

@@ -195,6 +195,13 @@ class Facts:
         return frozenset(found)
 
     @lazy
+    def filled(self) -> int | None:
+        """The operand of rank 0 whose value, converted or as it is, each element of the result is."""
+        body = self._body(0)
+        found = None if body is None else self._element(body.a if isinstance(body, Cast) else body)
+        return None if found is None or found.axes else found.position
+
+    @lazy
     def number(self) -> np.ndarray | None:
         """The one number, of rank 0, that every element of the result is, whatever the operands."""
         body = self._body(0)

@@ -112,7 +112,7 @@ class PassContext:
         self.evaluator = evaluator
         self._target: Target | None = None
         self.hooks: Mapping[str, Callable[[Any], Any]] = MappingProxyType(dict(hooks or {}))
-        self._entered: list[tuple[Token[Any], int]] = []
+        self._entered: list[tuple[Token[Any], tuple[PassInstrument, ...]]] = []  # whom each entry has told
 
     @staticmethod
     def current() -> PassContext:
@@ -155,15 +155,25 @@ class PassContext:
             setattr(same, name, value)
         return same
 
+    def override_instruments(self, instruments: Sequence[PassInstrument] | None) -> None:
+        """Have these instruments watch from now on, None for no instrument.
+
+        Those so far are told that the context is left, those to come that it is entered; where one of them raises,
+        the context has none.  Raises PassError for a context that is not entered.
+        """
+        if not self._entered:
+            raise PassError("override_instruments is for a context that is entered: with PassContext(...):")
+        tokens = [token for token, _ in self._entered]
+        left = [instrument for _, entered in self._entered for instrument in entered]
+        self.instruments, self._entered = (), [(token, ()) for token in tokens]
+        _leave(left)
+        chosen = tuple(instruments or ())
+        for k, token in enumerate(tokens):
+            self._entered[k] = (token, _enter(chosen))
+        self.instruments = chosen
+
     def __enter__(self) -> PassContext:
-        entered = 0
-        try:
-            for instrument in self.instruments:
-                instrument.enter_pass_context()
-                entered += 1
-        except BaseException:
-            self._leave_instruments(entered)
-            raise
+        entered = _enter(self.instruments)
         self._entered.append((pass_context.set(self), entered))
         return self
 
@@ -172,18 +182,32 @@ class PassContext:
     ) -> None:
         token, entered = self._entered.pop()
         pass_context.reset(token)
-        self._leave_instruments(entered)
+        _leave(entered)
 
-    def _leave_instruments(self, count: int) -> None:
-        """Tell the first `count` instruments, last first; the first exception is passed on after all were told."""
-        failures: list[BaseException] = []
-        for instrument in reversed(self.instruments[:count]):
-            try:
-                instrument.exit_pass_context()
-            except BaseException as failure:
-                failures.append(failure)
-        if failures:
-            raise failures[0]
+
+def _enter(instruments: tuple[PassInstrument, ...]) -> tuple[PassInstrument, ...]:
+    """Tell all that the context is entered; where one raises, those before it are told that it is left."""
+    entered: list[PassInstrument] = []
+    try:
+        for instrument in instruments:
+            instrument.enter_pass_context()
+            entered.append(instrument)
+    except BaseException:
+        _leave(entered)
+        raise
+    return instruments
+
+
+def _leave(instruments: Sequence[PassInstrument]) -> None:
+    """Tell all, last first, that the context is left; the first exception is passed on after all were told."""
+    failures: list[BaseException] = []
+    for instrument in reversed(instruments):
+        try:
+            instrument.exit_pass_context()
+        except BaseException as failure:
+            failures.append(failure)
+    if failures:
+        raise failures[0]
 
 
 def _checked_level(level: object) -> int:

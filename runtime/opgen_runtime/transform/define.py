@@ -6,19 +6,27 @@
     @function_pass(opt_level=0, options={"limit": Option(100, "How many nodes it looks at.", least=1)})
     def MyFunctionPass(function: Function, module: IRModule, context: PassContext, *, limit: int) -> Function: ...
 
+    @module_pass(opt_level=1)
+    class MyClassPass:
+        def __init__(self, rounds: int) -> None: ...
+        def transform_module(self, module: IRModule, context: PassContext) -> IRModule: ...
+
 `MyPass()` gives the pass, `MyFunctionPass(limit=3)` one with an option, and so do the global functions
-`transform.MyPass` and `transform.MyFunctionPass`.  An option is a configuration key, too: `MyFunctionPass.limit`.
-What a pass requires is named by either: `required=(InferType,)` is that very pass, `required=("MyPass",)` the one of
-that name when it is needed.  A name belongs to the function that defined its pass.
+`transform.MyPass` and `transform.MyFunctionPass`; `MyClassPass(3)` gives a pass with an instance of the class, made of
+what is given (`transform_function` is the method of a function pass).  An option is a configuration key, too:
+`MyFunctionPass.limit`.  What a pass requires is named by either: `required=(InferType,)` is that very pass,
+`required=("MyPass",)` the one of that name when it is needed.  A name belongs to the function that defined its pass.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, Generic, TypeVar
 
+from ..base.contract import handed_in
 from ..base.errors import PassError
 from ..base.functions import get_global_func, list_global_func_names, provide_func
 from .context import NAMESPACE, register_options
@@ -73,17 +81,44 @@ class PassMaker(Generic[P]):
             if option in given:
                 raise PassError(f"pass {name}: option {option!r} is given twice")
             given[option] = value
+        return self._made(self._function, given)
+
+    def _made(self, function: Callable[..., object], given: dict[str, object]) -> P:
+        """The pass of `function` with the options that are given."""
+        info = self.info
         for option, value in given.items():
             reason = self.options[option].why_not(value)
             if reason is not None:
-                raise PassError(f"pass {name}: option {option!r} {reason}")
-        info = self.info
+                raise PassError(f"pass {info.name}: option {option!r} {reason}")
         if given:
             info = replace(info, options=MappingProxyType(given))
-        return self._kind(self._function, info, self._required, self, self._keys, self._error_bound)
+        return self._kind(function, info, self._required, self, self._keys, self._error_bound)
 
     def __repr__(self) -> str:
         return f"<pass {self.info.name}>"
+
+
+class ClassPassMaker(PassMaker[P]):
+    """Makes a pass with an instance of a class; what is no option goes to the class: `MyClassPass(3)`."""
+
+    def __call__(self, *values: object, **given: object) -> P:
+        """Raises PassError for what the class cannot be made of, and for options of the wrong type."""
+        options = {name: given.pop(name) for name in self.options if name in given}
+        name, cls = self.info.name, self._function
+        try:
+            inspect.signature(cls).bind(*values, **given)
+        except TypeError as error:
+            raise PassError(f"pass {name} cannot be made of what is given: {error}") from None
+        with handed_in(f"pass {name}", PassError):
+            instance = cls(*values, **given)
+        return self._made(getattr(instance, _METHODS[self._kind]), options)
+
+
+_METHODS: Final[Mapping[type[_Given], str]] = {
+    ModulePass: "transform_module",
+    FunctionPass: "transform_function",
+}
+"""Which method of a class is the work of a pass."""
 
 
 def all_passes() -> list[PassMaker[_Given]]:
@@ -101,20 +136,21 @@ def module_pass(
     override: bool = False,
     options: Mapping[str, Option] = NONE,
     error_bound: ErrorBound = "",
-) -> Callable[[ModuleFunction], PassMaker[ModulePass]]:
-    """Make a module pass of the decorated function and register it under its name.
+) -> Callable[[ModuleFunction | type], PassMaker[ModulePass]]:
+    """Make a module pass of the decorated function, or class, and register it under its name.
 
     `changes_type`: the type of `main` may be another one after it.  `options`: what the function takes by name.
     `error_bound`: how far values may be from those before, in words, or a function of the options that says it;
     "" for a pass that keeps every bit.  Raises RegistryError for a name that another pass has; `override` replaces
-    that pass for all that ask for it by name.
+    that pass for all that ask for it by name.  Raises PassError for a class without the method `transform_module`.
     """
 
-    def decorate(function: ModuleFunction) -> PassMaker[ModulePass]:
+    def decorate(function: ModuleFunction | type) -> PassMaker[ModulePass]:
         info = _info(
             name or function.__name__, opt_level, required, preserves, changes_type, error_bound, options
         )
-        return PassMaker(ModulePass, function, info, required, options, error_bound, override)
+        maker = _maker(ModulePass, function, info.name)
+        return maker(ModulePass, function, info, required, options, error_bound, override)
 
     return decorate
 
@@ -128,16 +164,27 @@ def function_pass(
     override: bool = False,
     options: Mapping[str, Option] = NONE,
     error_bound: ErrorBound = "",
-) -> Callable[[FunctionFunction], PassMaker[FunctionPass]]:
-    """Make a function pass of the decorated function and register it under its name; see `module_pass`."""
+) -> Callable[[FunctionFunction | type], PassMaker[FunctionPass]]:
+    """Make a function pass of the decorated function, or class with a method `transform_function`, and register it
+    under its name; see `module_pass`."""
 
-    def decorate(function: FunctionFunction) -> PassMaker[FunctionPass]:
+    def decorate(function: FunctionFunction | type) -> PassMaker[FunctionPass]:
         info = _info(
             name or function.__name__, opt_level, required, preserves, changes_type, error_bound, options
         )
-        return PassMaker(FunctionPass, function, info, required, options, error_bound, override)
+        maker = _maker(FunctionPass, function, info.name)
+        return maker(FunctionPass, function, info, required, options, error_bound, override)
 
     return decorate
+
+
+def _maker(kind: type[P], function: Callable[..., object] | type, name: str) -> type[PassMaker[P]]:
+    if not isinstance(function, type):
+        return PassMaker
+    method = _METHODS[kind]
+    if not callable(getattr(function, method, None)):
+        raise PassError(f"pass {name}: the class {function.__name__} has no method {method}")
+    return ClassPassMaker
 
 
 def _info(

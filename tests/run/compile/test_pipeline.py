@@ -190,11 +190,25 @@ def test_a_hook_of_no_stage_is_refused() -> None:
         build(ir.Function((A,), ops.exp(A)), context=PassContext(hooks={"simplfy": negative}))
 
 
+def test_lets_fuse_as_what_they_are() -> None:
+    """Named values are compiled as the same program without names; at level 0 each op is a kernel."""
+    v, w = ir.Var("v", A.checked_type), ir.Var("w", A.checked_type)
+    named = ir.Function((A,), ir.Let(v, ops.exp(A), ir.Let(w, ops.tanh(v), ops.add(v, w))))
+    shared = ops.exp(A)
+    plain = ir.Function((A,), ops.add(shared, ops.tanh(shared)))
+    assert len(build(named, opt_level=0).kernels) == 3
+    for level in (1, 2, 3):
+        context = PassContext(opt_level=level)
+        modules = [pipeline.optimise(ir.IRModule.from_expr(each), context) for each in (named, plain)]
+        assert ir.structural_equal(modules[0]["main"], modules[1]["main"])
+        assert len(build(named, opt_level=level).kernels) == 1
+
+
 BY_LEVEL = {
-    0: "Inline RemoveUnusedFunctions InferType SimplifyInference SimplifyExpr DivToMul FuseOps",
-    1: "DeadCodeElimination",
+    0: "Inline RemoveUnusedFunctions InferType SimplifyInference FoldStatic SimplifyExpr DivToMul FuseOps",
+    1: "ToGraphNormalForm DeadCodeElimination",
     2: "IntegerProducts FoldConstant",
-    3: "CanonicalizeOps FoldScaleAxis AlterOpLayout EliminateCommonSubexpr CanonicalizeCast",
+    3: "CanonicalizeOps FoldScaleAxis FoldShift AlterOpLayout EliminateCommonSubexpr CanonicalizeCast",
     4: "CombineParallelConv2D CombineParallelDense CombineParallelBatchMatmul FastMath",
     5: "Winograd",
 }

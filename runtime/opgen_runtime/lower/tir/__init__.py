@@ -12,6 +12,7 @@ rewriting/       what several phases do: where loops are split, by guards (linea
                  with the count in a register (compaction_loops); rows that callers see a part of (limited)
 analysis/        index arithmetic and conditions (canonical), ranges of indices (region), work of statements (cost)
 interpretation/  the oracle of tests
+reading/         loop IR that people write: as text (parser), as Python functions (kernel)
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ from .nodes.text import stmt_text, to_text
 from .nodes.visit import block
 from .nodes.written import decl_buffer, load, local, loop, store
 from .phases import FINAL, PHASES, Phase, PhaseRow, hooked, run_phases
+from .reading.kernel import kernel
 from .reading.parser import parse
+from .reading.words import allocate, parallel, unrolled, vectorized
 
 __all__ = [
     "FINAL",
@@ -93,6 +96,7 @@ __all__ = [
     "TransposedLoad",
     "View",
     "alike",
+    "allocate",
     "block",
     "call",
     "check",
@@ -102,15 +106,19 @@ __all__ = [
     "hooked",
     "infer_bound",
     "interpret",
+    "kernel",
     "load",
     "local",
     "loop",
     "lower",
+    "parallel",
     "parse",
     "run_phases",
     "schedule_ops",
     "stmt_text",
     "store",
     "to_text",
+    "unrolled",
+    "vectorized",
     "visit",
 ]
