@@ -30,7 +30,7 @@ tests: [{grad: "float64[2, 3]", scale: "float64[3]"}]
 ROWS = {"data": "float64[3, 5]"}
 INPUTS = {
     "softmax": ROWS, "fast_softmax": ROWS, "log_softmax": ROWS, "sort": ROWS, "topk": ROWS,
-    "clip": ROWS, "softplus": ROWS, "topk_by_search": {"data": "float32[3, 5]"},
+    "clip": ROWS, "softplus": ROWS, "softsign": ROWS, "topk_by_search": {"data": "float32[3, 5]"},
     "conv1d": {"data": "float64[1, 2, 6]", "weight": "float64[3, 2, 3]"},
     "conv2d": {"data": "float64[1, 2, 5, 4]", "weight": "float64[3, 2, 3, 2]"},
     "conv3d": {"data": "float64[1, 1, 3, 4, 3]", "weight": "float64[2, 1, 2, 2, 2]"},

@@ -18,6 +18,7 @@ from .attrs import (
     value_text,
 )
 from .registry import (
+    DEFAULT_PLEVEL,
     Op,
     has_op,
     list_ops,
@@ -77,6 +78,7 @@ from .types.rules import needs_of
 from .types.shapes import prefer
 
 __all__ = [
+    "DEFAULT_PLEVEL",
     "REQUIRED",
     "Assumption",
     "AttrField",

@@ -103,7 +103,7 @@ def test_generate_without_room(tmp_path: Path) -> None:
     for path in (tmp_path / "myops").glob("*.py"):
         compile(path.read_text(), str(path), "exec")
     assert generate(None).returncode == 0
-    assert generate(None).stderr.strip().endswith(b"6 up to date")
+    assert generate(None).stderr.strip().endswith(b"10 up to date")
 
 
 def project_of(tmp_path: Path) -> Path:
@@ -151,7 +151,7 @@ def test_generate_ended_while_it_writes(tmp_path: Path, name: str, monkeypatch: 
     assert len(written) == 4 - len(list(project.rglob("*.pyi")))
     for path in written:
         compile(path.read_text(), str(path), "exec")
-    assert len(list(project.rglob("*.part"))) == (0 if name == "SIGINT" else 16 - 4)  # all were there before
+    assert len(list(project.rglob("*.part"))) == (0 if name == "SIGINT" else 20 - 4)  # all were there before
     mine = [project / "myops" / ".notes.py.abcdefgh.part", project / "myops" / ".x.part"]
     for path in mine:
         path.write_text("mine")
@@ -159,5 +159,5 @@ def test_generate_ended_while_it_writes(tmp_path: Path, name: str, monkeypatch: 
     with start(GENERATE, project) as process:
         process.communicate()
     assert process.returncode == 0
-    assert len(list(project.rglob("*.py"))) == 14
+    assert len(list(project.rglob("*.py"))) == 16
     assert sorted(project.rglob("*.part")) == mine

@@ -25,6 +25,7 @@ from .objects import (
     type_info,
 )
 from .op import (
+    DEFAULT_PLEVEL,
     Argument,
     Op,
     has_op,
@@ -38,7 +39,8 @@ from .op import (
 )
 
 __all__ = [
-    "Argument", "Namespace", "Op", "TypeInfo", "_init_api", "add_finder", "class_info", "get_global_func",
+    "DEFAULT_PLEVEL", "Argument", "Namespace", "Op", "TypeInfo", "_init_api", "add_finder", "class_info",
+    "get_global_func",
     "has_global_func", "has_op", "is_instance", "list_global_func_names", "list_ops", "loaded_ops",
     "origin_of", "provide_func", "register_class", "register_func", "register_op", "register_op_attr", "register_type",
     "registered_types", "remove_global_func", "remove_op", "set_op_loader", "type_info",

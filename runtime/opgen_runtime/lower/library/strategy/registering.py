@@ -6,15 +6,15 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ....operator import origin_of, register_op_attr
+from ....operator import DEFAULT_PLEVEL, origin_of, register_op_attr
 from .generic import GenericFunction
 from .library import schedule_named
 from .op_strategy import OpStrategy
 
-_PLEVEL = 10
 
-
-def register_compute(op_name: str, function: Callable[..., Any] | None = None, plevel: int = _PLEVEL) -> Any:
+def register_compute(
+    op_name: str, function: Callable[..., Any] | None = None, plevel: int = DEFAULT_PLEVEL
+) -> Any:
     """The compute of an op that is registered by hand: `function(attrs, inputs, out_type)` gives its result tensors.
 
     A declared op keeps its own.  Raises RegistryError if there is no such op, or if it has a compute at this level from
@@ -24,7 +24,7 @@ def register_compute(op_name: str, function: Callable[..., Any] | None = None, p
 
 
 def register_strategy(
-    op_name: str, function: Callable[..., Any] | GenericFunction | None = None, plevel: int = _PLEVEL
+    op_name: str, function: Callable[..., Any] | GenericFunction | None = None, plevel: int = DEFAULT_PLEVEL
 ) -> Any:
     """The strategy of an op: `function(attrs, inputs, out_type)`, or a generic function, gives an `OpStrategy`.
 
@@ -33,7 +33,9 @@ def register_strategy(
     return register_op_attr(op_name, "strategy", function, plevel, origin_of(sys._getframe(1).f_globals))
 
 
-def register_schedule(op_name: str, function: Callable[..., Any] | None = None, plevel: int = _PLEVEL) -> Any:
+def register_schedule(
+    op_name: str, function: Callable[..., Any] | None = None, plevel: int = DEFAULT_PLEVEL
+) -> Any:
     """The schedule of an op: `function(outputs, target)` gives the schedule of the program that computes outputs.
 
     Raises as `register_compute` does, and StrategyError for what is no function.
