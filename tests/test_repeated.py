@@ -8,6 +8,9 @@ from .repeated import listed, repeated, sources
 
 _SIGNATURE: Final = "the parameters of a mapping are the operator's specification, and are read from there"
 _WALK: Final = "the frame of a walk on a stack of its own, around another rule for each node"
+_ENTRY: Final = (
+    "each framework's handler has entries of its own, which begin alike and tell what else it gives back"
+)
 # Pairs of files (below runtime/opgen_runtime, or as they stand) -> why they may agree in six or more lines.
 REASONS: Final = {
     ("frontend/onnx/mappings/image.py", "frontend/onnx/mappings/image.py"): _SIGNATURE,
@@ -19,8 +22,13 @@ REASONS: Final = {
         "base/arith/expr.py",
         "base/arith/expr.py",
     ): "two node classes of the same fields; the field's word for each",
+    ("bridges/jax/handler.py", "bridges/torch/handler.py"): _ENTRY,
+    ("bridges/jax/handler_text.py", "bridges/torch/handler_text.py"): _ENTRY,
+    (
+        "run/compile/kernel/extern.py",
+        "run/compile/kernel/symbolic.py",
+    ): "a kernel and its base",
     ("run/calls/tracing/reductions.py", "run/calls/tracing/reductions.py"): _SIGNATURE,
-    ("lower/tir/nodes/contract.py", "lower/tir/nodes/contract.py"): _WALK,
     ("lower/tir/nodes/relocate.py", "lower/tir/phases/storage_flatten.py"): _WALK,
     ("lower/tir/lowering/shared.py", "lower/tir/lowering/shared.py"): _WALK,
     ("base/lru_cache.py", "run/compile/specialisations.py"): "two containers with the same face",
@@ -39,6 +47,10 @@ REASONS: Final = {
         "tests/codegen/test_semantics.py",
     ): "names of operators, in two vocabularies",
     ("tests/codegen/pool_driver.py", "tests/codegen/test_threads.py"): "LLVM text of a closure that counts",
+    (
+        "tests/transform/test_class_passes.py",
+        "tests/transform/test_options.py",
+    ): "a fixture of theirs",
     (
         "tests/run/calls/tracing/conftest.py",
         "tests/run/executor/conftest.py",

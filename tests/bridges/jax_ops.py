@@ -23,35 +23,17 @@ from jax.test_util import check_grads
 import opgen_runtime.bridges.jax as J
 from opgen_runtime import eager
 from opgen_runtime.base.errors import OpgenError
-from opgen_runtime.testing.cases import Case, case_call, specs_of
-from opgen_runtime.testing.data import ordinary
 from opgen_runtime.testing.gradient import GradientCase, gradient_case
 from opgen_runtime.testing.suite import Suite
 from tests.gradients import suites
+
+from .operands import arrays_of, attrs_of
 
 TOLERANCE = {"atol": 1e-5, "rtol": 1e-5, "eps": 1e-5}
 
 
 class NotMeant(Exception):
     """The check does not apply: the message says why."""
-
-
-def arrays_of(suite: type[Suite], case: Case) -> list[Any]:
-    """Ordinary values for the operands."""
-    return [
-        None
-        if spec is None
-        else tuple([ordinary(each, f"{case} {k} {j}") for j, each in enumerate(spec)])
-        if isinstance(spec, tuple)
-        else ordinary(spec, f"{case} {k}")
-        for k, spec in enumerate(specs_of(suite.op, case))
-    ]
-
-
-def attrs_of(suite: type[Suite], case: Case) -> dict[str, Any]:
-    """All attrs of the call."""
-    attrs = case_call(suite.op, case)[0].attrs
-    return {} if attrs is None else attrs.as_dict()
 
 
 def listed(found: Any) -> list[Any]:

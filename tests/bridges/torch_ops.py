@@ -28,10 +28,10 @@ from opgen_runtime.bridges.programs import Declared
 from opgen_runtime.bridges.torch.schema import given
 from opgen_runtime.bridges.torch.tensors import array_of, tensor_of
 from opgen_runtime.operator import TupleType
-from opgen_runtime.testing.cases import Case, case_call, specs_of
-from opgen_runtime.testing.data import ordinary
 from opgen_runtime.testing.gradient import gradient_case
 from opgen_runtime.testing.suite import Suite, suite_of
+
+from .operands import arrays_of, attrs_of
 
 GENERATED = Path(__file__).parents[1] / "generated"
 OPCHECKS = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
@@ -58,24 +58,6 @@ def suites(names: Sequence[str]) -> Iterator[type[Suite]]:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         yield suite_of(module)
-
-
-def arrays_of(suite: type[Suite], case: Case) -> list[Any]:
-    """Ordinary values for the operands."""
-    return [
-        None
-        if spec is None
-        else tuple([ordinary(each, f"{case} {k} {j}") for j, each in enumerate(spec)])
-        if isinstance(spec, tuple)
-        else ordinary(spec, f"{case} {k}")
-        for k, spec in enumerate(specs_of(suite.op, case))
-    ]
-
-
-def attrs_of(suite: type[Suite], case: Case) -> dict[str, Any]:
-    """All attrs of the call."""
-    attrs = case_call(suite.op, case)[0].attrs
-    return {} if attrs is None else attrs.as_dict()
 
 
 def tensors_of(operands: Sequence[Any]) -> list[Any]:

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..base.errors import AttrError, ShapeError
+from ..declaration.gradient import fresh
 from ..ir import Expr
 from ..operator import AttrField, TensorType
 from ..transform.batching import batched, with_axis
-from .programs import Argument, OperandType, Program, Values, found, fresh, leaves, names_of, variables_of
+from .programs import Argument, OperandType, Program, Values, found, leaves, names_of, variables_of
 
 BATCH: Final = "batch"
 

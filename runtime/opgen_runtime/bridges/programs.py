@@ -21,6 +21,7 @@ from ..base.forks import lock
 from ..base.lazy import lazy
 from ..base.vocabulary import dataclass
 from ..declaration import OpDeclaration
+from ..declaration.gradient import fresh
 from ..ir import (
     Call,
     Expr,
@@ -363,16 +364,6 @@ def tensor_type(expr: Expr) -> TensorType:
 def names_of(program: Program) -> set[str]:
     """The names of operands and attrs."""
     return {operand.name for operand in program.operands} | {field.name for field in program.fields}
-
-
-def fresh(name: str, taken: set[str]) -> str:
-    """The name, or one like it that is not among those `taken`; it is from then on."""
-    made, count = name, 1
-    while made in taken:
-        count += 1
-        made = f"{name}{count}"
-    taken.add(made)
-    return made
 
 
 def _optional(output: Operand, name: str) -> Operand:

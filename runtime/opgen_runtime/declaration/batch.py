@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 from ..base.errors import AttrError, LanguageError, ShapeError
@@ -37,9 +36,8 @@ from ..operator import (
 )
 from .compute import OperandTensors
 from .declaration import OpDeclaration
-from .declare import register
 from .evaluate import CallTensors, call_tensors
-from .gradient import PATTERN, base_of, fresh, made_of
+from .gradient import fresh, load_made, made_of
 
 NAMESPACE: Final = "batch"
 _PREFIX: Final = f"{NAMESPACE}."
@@ -76,12 +74,7 @@ _batched: Final[LRUCache[Batched]] = LRUCache(1024)
 
 def load_batch(name: str) -> bool:
     """Registers the op `batch.<op>`; False for another name, and where no op with a declaration is meant."""
-    base = base_of(name, NAMESPACE)
-    if base is None:
-        return False
-    op = register(_declaration(base), __file__)
-    op.set_attr(PATTERN, partial(_pattern, base))
-    return True
+    return load_made(name, NAMESPACE, _declaration, _pattern, __file__)
 
 
 def is_batch(declaration: OpDeclaration) -> bool:

@@ -47,11 +47,25 @@ _PREFIX: Final = f"{NAMESPACE}."
 
 def load_derived(name: str) -> bool:
     """Registers the derived op `vjp.<op>`; False for another name, and where no op with a declaration is meant."""
-    base = base_of(name, NAMESPACE)
+    return load_made(name, NAMESPACE, _declaration, _pattern, __file__)
+
+
+def load_made(
+    name: str,
+    namespace: str,
+    made: Callable[[OpDeclaration], OpDeclaration],
+    pattern: Callable[[OpDeclaration, Attrs, Sequence[Type]], OpPattern],
+    origin: str,
+) -> bool:
+    """Registers an op of a namespace that is made of another op; False for another name, and where none is meant.
+
+    `pattern`: of one call.  `origin`: the file that registers it.
+    """
+    base = base_of(name, namespace)
     if base is None:
         return False
-    op = register(_declaration(base), __file__)
-    op.set_attr(PATTERN, partial(_pattern, base))
+    op = register(made(base), origin)
+    op.set_attr(PATTERN, partial(pattern, base))
     return True
 
 
