@@ -183,7 +183,7 @@ def asking() -> Iterator[Op]:
     op = Op.get("conv2d")
     op.set_attr("strategy", by_rows, plevel=20)
     yield op
-    op.reset_attr("strategy")
+    op.reset_attr("strategy", plevel=20)
 
 
 @pytest.mark.usefixtures("asking")
@@ -201,7 +201,7 @@ def test_a_declaration_asks_for_its_layout() -> None:
         gives(AlterOpLayout(), *WHOLE)
         gives(AlterOpLayout(), "fn (%x: [2, 4, 6, 6], %w: [8, 4, 3, 3]) { conv2d(%x, %w) }")
     finally:
-        op.reset_attr("strategy")
+        op.reset_attr("strategy", plevel=20)
 
 
 @pytest.mark.usefixtures("asking")
@@ -239,7 +239,7 @@ def test_the_target_of_the_build_is_asked() -> None:
         asked = {keys: any("layout_transform" in name for name in names) for keys, names in kernels.items()}
         assert asked == {"": False, "apart": True}
     finally:
-        op.reset_attr("strategy")
+        op.reset_attr("strategy", plevel=20)
 
 
 @pytest.mark.parametrize(

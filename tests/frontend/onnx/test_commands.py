@@ -235,7 +235,7 @@ def test_what_passes_made_of_a_model(tmp_path: Path) -> None:
             CliRunner().invoke(main, ["inspect", str(path), "--passes", "--level", "3"]).stdout.splitlines()
         )
     finally:
-        op.reset_attr("strategy")
+        op.reset_attr("strategy", plevel=20)
     changed = {row["name"]: row["changed"] for row in json.loads(result.stdout)}
     assert changed["AlterOpLayout"] == {"conv2d NCHW OIHW": -1, "conv2d NHWC HWIO": 1, "layout_transform": 3}
     assert changed["InferType"] == {}

@@ -91,7 +91,9 @@ def test_equal_plevels_raise(op: Op) -> None:
 
 
 def test_reset_attr(op: Op) -> None:
-    op.set_attr("k", 1).reset_attr("k")
+    op.set_attr("k", 3).set_attr("k", 2, plevel=20).reset_attr("k", plevel=20)
+    assert op.get_attr("k") == 3
+    op.reset_attr("k").set_attr("k", 1).reset_attr("k")
     assert not op.has_attr("k")
     assert op.get_attr("k", "none") == "none"
     assert op.set_attr("k", 2).get_attr("k") == 2

@@ -187,10 +187,12 @@ class Op:
         entries.sort(key=lambda e: -e.plevel)
         return self
 
-    def reset_attr(self, key: str) -> Self:
-        """Forgets all values of an attribute."""
+    def reset_attr(self, key: str, plevel: int | None = None) -> Self:
+        """Forgets all values of an attribute, or that of one level."""
         op_altered(self.name)
-        self._attrs.pop(key, None)
+        entries = self._attrs.pop(key, [])
+        if plevel is not None:
+            self._attrs[key] = [entry for entry in entries if entry.plevel != plevel]
         return self
 
     def has_attr(self, key: str) -> bool:
