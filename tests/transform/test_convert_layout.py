@@ -253,8 +253,11 @@ def test_what_a_strategy_asks_for_is_checked(asking: Op, layouts: dict[str, str]
     wrong = OpStrategy().add_implementation(None, generic, "wrong", layouts=layouts)
     asking.set_attr("strategy", wrong, plevel=30)
     data = x()
-    with pytest.raises(PassError, match=message):
-        AlterOpLayout()(ir.Function((data,), conv(data)))
+    try:
+        with pytest.raises(PassError, match=message):
+            AlterOpLayout()(ir.Function((data,), conv(data)))
+    finally:
+        asking.reset_attr("strategy", plevel=30)
 
 
 def test_without_a_question_nothing_changes() -> None:
