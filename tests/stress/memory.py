@@ -94,7 +94,7 @@ def functions(choose: random.Random) -> Iterator[str]:
     number = 0
     while True:
         names = [choose.choice(_UNARY) for _ in range(choose.randint(1, 3))]
-        factor, term = 1 + number / 65536, choose.random()
+        factor, term = 0.25 + number / 2**20, choose.random()  # small: exp of exp of exp magnifies roundings
 
         def chain(x: Any, lib: Any, names: list[str] = names, f: float = factor, t: float = term) -> Any:
             for name in names:
