@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from .base.forks import import_module
 from .base.garbage import rare_collections
+from .public import EXTRAS as _EXTRAS
 from .public import MODULES as _MODULES
 from .public import install as _install
 from .public import public_module as _public_module
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from .base.target import Target as Target
     from .base.vocabulary import OpPattern as OpPattern
     from .compute import lang as lang
+    from .frontend import dask as dask
     from .ir import Call as Call
     from .ir import Constant as Constant
     from .ir import Expr as Expr
@@ -90,6 +92,7 @@ if TYPE_CHECKING:
     from .run.calls.tracing import vjp as vjp
     from .run.calls.tracing import vmap as vmap
     from .run.calls.tracing import while_loop as while_loop
+    from .run.chunked import stream as stream
     from .run.compile.scheduled import lower as lower
     from .run.executor import Crossed as Crossed
     from .run.executor import Executable as Executable
@@ -124,6 +127,7 @@ _NAMES = {
         "checkpoint", "custom_vjp", "grad", "jit", "jvp", "stop_gradient", "value_and_grad", "vjp", "vmap",
         "while_loop",
     ),
+    "run.chunked": ("stream",),
     "operator.registry": (
         "Op", "_init_api", "get_global_func", "list_ops", "register_func", "register_op",
         "register_op_attr",
@@ -143,7 +147,7 @@ __all__ = sorted([*_MODULES, *_HOME, "lower"])
 
 
 def __getattr__(name: str) -> object:
-    if name not in _MODULES and name not in _HOME:
+    if name not in _MODULES and name not in _EXTRAS and name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
     with rare_collections():  # modules are no garbage
         value = _imported(name)
@@ -153,7 +157,7 @@ def __getattr__(name: str) -> object:
 
 def _imported(name: str) -> object:
     """What a public name stands for, which is imported."""
-    if name in _MODULES:
+    if name in _MODULES or name in _EXTRAS:
         return _public_module(name)
     if name not in _WITHOUT_OPS:
         import_module(f"{__name__}.declaration.index")  # ops are found by name from here on

@@ -36,6 +36,8 @@ MODULES: Final[Mapping[str, str]] = {
     "transform": "transform",
     "types": "operator.types",
 }
+# Those that need an extra.
+EXTRAS: Final[Mapping[str, str]] = {"dask": "frontend.dask"}
 # Storeys that are functions, too -> where the function is.
 _FUNCTIONS: Final[Mapping[str, str]] = {"lower": "run.compile.scheduled.lower"}
 # What modules of earlier versions, generated ones above all, import.
@@ -44,7 +46,7 @@ _GONE: Final = ("attrs", "kernels", "schedules", "strategy", "tracing", "vocabul
 
 def public_module(name: str) -> ModuleType:
     """The module of a public name."""
-    return import_module(f"{_PACKAGE}.{MODULES[name]}")
+    return import_module(f"{_PACKAGE}.{MODULES.get(name) or EXTRAS[name]}")
 
 
 class _PublicNames(MetaPathFinder, Loader):
@@ -64,7 +66,7 @@ class _PublicNames(MetaPathFinder, Loader):
                 f"other code: the names that users need are in {package} itself",
                 name=fullname,
             )
-        place = MODULES.get(name, name)
+        place = MODULES.get(name) or EXTRAS.get(name, name)
         if place == name:
             return None
         inner = ".".join(part for part in (package, place, inside) if part)

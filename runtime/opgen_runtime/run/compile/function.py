@@ -11,7 +11,9 @@ import numpy as np
 from ...base.arith import Var
 from ...base.errors import ExecutorError
 from ...base.forks import importing
+from ...base.lru_cache import Footprint
 from .function_code import Argument, FunctionCode
+from .kernel.footprint import OBJECT_BYTES
 from .kernel.kernel import EmptyKernel, Image, Kernel, NativeKernel, Slot
 from .kernel.sizes import vars_of
 from .specialisations import Specialisations
@@ -63,6 +65,10 @@ class TensorFunction:
         into = [array for each, array in given if each.is_output] if len(arrays) == len(self.args) else None
         made = kernel.run(inputs, into)
         return made[0] if len(made) == 1 else tuple(made)
+
+    def footprint(self) -> Footprint:
+        """The memory of its code, about."""
+        return ((id(self), OBJECT_BYTES),)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the function into a file.  Raises ExecutorError for one that calls Python functions."""

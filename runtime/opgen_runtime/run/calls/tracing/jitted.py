@@ -138,6 +138,18 @@ class Jitted(VectorcallObject, Generic[P, R]):
         """The program that the function builds for arguments of these types, before any optimisation."""
         return self._trace(args, kwargs)[0]
 
+    def parts(
+        self, *args: P.args, **kwargs: P.kwargs
+    ) -> tuple[Function, list[Any], Callable[[Iterable[Any]], Any]]:
+        """The program; what it takes of the arguments, one a parameter; and what gives its results their structure."""
+        leaves: list[Any] = []
+        named: list[tuple[int | str, object]] = [*enumerate(args), *kwargs.items()]
+        for place, value in named:
+            self._key(place, value, leaves)
+        function, shape, parameters = self._trace(args, kwargs)
+        taken = [leaves[k] if d is None else literal_array(leaves[k], d) for k, d in parameters.given]
+        return function, taken, lambda results: _shaped(shape, iter(results))
+
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> str:
         """What the function is compiled to for arguments of these types: see `Executable.explain`."""
         return self._made(args, kwargs)[0].executable.explain()

@@ -1,0 +1,59 @@
+"""Python functions and ops on arrays of dask."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import dask.array as da
+
+from ...run.chunked import Report, jitted, joined, op_function, partition, report, traced
+from .arrays import apply, as_dask, grids_of
+
+
+class ChunkedFunction:
+    """A function of arrays on arrays of dask: lazy, one program, whose tasks each give a chunk."""
+
+    def __init__(self, function: Callable[..., Any], rechunk: str | None = None) -> None:
+        """`rechunk`: "auto" puts chunks together along axes that are needed whole."""
+        functools.update_wrapper(self, function)
+        self._function = jitted(function)
+        self._joined = joined(rechunk)
+
+    def __call__(self, *args: Any, rechunk: str | None = None, **kwargs: Any) -> Any:
+        """The results, arrays of dask, in the structure that the function gives them.
+
+        Arrays of numpy are one chunk; numbers and texts decide the program.  Raises WholeAxisError for an axis that is
+        cut and needed whole, and what types and tracing raise; nothing is computed.
+        """
+        program, operands, restored = traced(self._function, args, kwargs, _is_array)
+        return restored(apply(program, operands, self._joined or joined(rechunk)))
+
+    def explain(self, *args: Any, **kwargs: Any) -> Report:
+        """The stages, how they are cut, their tasks, the bytes that these take of others, and the most that one has."""
+        program, operands, _ = traced(self._function, args, kwargs, _is_array)
+        grids = grids_of([as_dask(each) for each in operands])
+        return report(partition(program, grids, joined=True))
+
+    def __repr__(self) -> str:
+        return f"<{getattr(self, '__name__', 'function')} on chunked arrays>"
+
+
+def chunked(function: Callable[..., Any] | None = None, *, rechunk: str | None = None) -> Any:
+    """A function of arrays as one of arrays of dask; a decorator, too, with or without options."""
+    if function is None:
+        return lambda each: ChunkedFunction(each, rechunk)
+    return ChunkedFunction(function, rechunk)
+
+
+compute_graph = ChunkedFunction
+
+
+def function(name: str) -> ChunkedFunction:
+    """The op of that name on arrays of dask.  Raises CallError if there is none."""
+    return ChunkedFunction(op_function(name))
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, da.Array)

@@ -1,0 +1,36 @@
+"""Programs over arrays that are cut into chunks, of which each task needs a few.
+
+chunks.py        how an array is cut
+program.py       a function of the graph as one program of tensor expressions
+partition.py     which of its tensors are stored in chunks, and how these are cut
+tasks.py         the tasks: blocks, and folds of partial results
+blocks.py        one block: what is compiled for it
+combining.py     folds
+named.py         ops by name
+report.py        what the tasks cost, before any runs
+streaming.py     the tasks in this process, one after the other, over arrays larger than memory
+"""
+
+from __future__ import annotations
+
+from .named import op_function, op_names
+from .partition import Partition, WholeAxisError, partition
+from .program import ChunkedProgram, chunked_program, jitted, traced
+from .report import Report, report
+from .streaming import joined, stream
+
+__all__ = [
+    "ChunkedProgram",
+    "Partition",
+    "Report",
+    "WholeAxisError",
+    "chunked_program",
+    "jitted",
+    "joined",
+    "op_function",
+    "op_names",
+    "partition",
+    "report",
+    "stream",
+    "traced",
+]

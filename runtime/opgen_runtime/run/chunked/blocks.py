@@ -1,0 +1,119 @@
+"""One block of a stage: what is compiled for it, and a call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from ...base import Target
+from ...base.vocabulary import dataclass
+from ...compute import te
+from ...compute.te import Compute, Reduce, Tensor
+from ...compute.te.regions import Region
+from ...compute.te.restriction import restricted
+from ...lower.library.schedules import generic
+from ..compile.function import TensorFunction
+from ..compile.scheduled import build_schedule
+from ..compile.specialisations import Specialisations
+from .chunks import Piece
+from .combining import COMBINERS
+from .program import ChunkedProgram
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """What a block takes of one operand: the shape of the region, and the pieces of chunks that it consists of.
+
+    `chunks`: which of the arrays given to the block each piece is of.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    pieces: tuple[Piece, ...]
+    chunks: tuple[int, ...]
+
+    def gathered(self, arrays: Sequence[Any]) -> np.ndarray:
+        """The region as an array, contiguous: of a chunk itself where it is one."""
+        if len(self.pieces) == 1:
+            piece = self.pieces[0]
+            return np.asarray(arrays[self.chunks[0]][piece.inside], self.dtype, order="C")
+        whole = np.empty(self.shape, self.dtype)
+        for piece, chunk in zip(self.pieces, self.chunks, strict=True):
+            whole[piece.at] = arrays[chunk][piece.inside]
+        return whole
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A region of the tensor at `position` of a program, computed from `operands`.
+
+    `given`: the positions of what is stored; `steps`: the elements of its reduce axes that a partial result is of.
+    """
+
+    position: int
+    given: tuple[int, ...]
+    region: Region
+    steps: Region | None
+    operands: tuple[Operand, ...]
+
+    def run(self, program: ChunkedProgram, target: Target, *arrays: Any) -> Any:
+        """The block of the chunks that it takes; of a reduction to positions the pair of them and the values."""
+        tensor = program.tensor(self.position)
+        shape = [behind - first for first, behind in self.region]
+        if 0 in shape:
+            return np.empty(shape, tensor.dtype.numpy)
+        found = _function(self, program, target)(*[operand.gathered(arrays) for operand in self.operands])
+        if not has_position(tensor, self.steps):
+            return found
+        positions, values = found
+        assert self.steps is not None
+        return positions + self.steps[0][0], values
+
+
+def has_position(tensor: Tensor, steps: Region | None) -> bool:
+    """Whether partial results are pairs: positions, and the values there."""
+    return (
+        steps is not None
+        and isinstance(tensor.op, Compute)
+        and isinstance(tensor.op.body, Reduce)
+        and COMBINERS[tensor.op.body.combiner].has_position
+    )
+
+
+def values_of(tensor: Tensor) -> Tensor:
+    """The values at the positions that a reduction gives."""
+    op = tensor.op
+    assert isinstance(op, Compute)
+    assert isinstance(op.body, Reduce)
+    body = replace(op.body, dtype=op.body.value.dtype, combiner=op.body.combiner.removeprefix("arg"))
+    return Tensor(f"{tensor.name}_values", tensor.shape, body.dtype, Compute(op.axes, body))
+
+
+_functions: Final[Specialisations[TensorFunction]] = Specialisations()
+_by_region: Final[Specialisations[TensorFunction]] = Specialisations()
+
+
+def _function(block: Block, program: ChunkedProgram, target: Target) -> TensorFunction:
+    """What computes the block: one function for all regions that differ in nothing but their place."""
+    key = (program.digest, str(target), block.position, block.given, block.region, block.steps)
+
+    def made() -> TensorFunction:
+        tensor = program.tensor(block.position)
+        wanted = {tensor: block.region}
+        if has_position(tensor, block.steps):
+            wanted[values_of(tensor)] = block.region
+        order = [*program.order, *[each for each in wanted if each is not tensor]]
+        part = restricted(order, wanted, frozenset([program.tensor(k) for k in block.given]), block.steps)
+        outputs = te.normalize(part.outputs)
+        text = te.to_text(outputs)
+        inputs = str([(each.name, each.shape) for each in part.inputs])
+
+        def compiled() -> TensorFunction:
+            return build_schedule(generic(outputs, target), [*part.inputs, *outputs], target)
+
+        return _functions.made((program.digest, str(target), text, inputs), compiled)
+
+    return _by_region.made(key, made)

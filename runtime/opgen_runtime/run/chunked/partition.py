@@ -1,0 +1,273 @@
+"""A program over chunked arrays as stages, each of which is computed a chunk at a time.
+
+    softmax over the rows of x, of chunks of 100 rows and 1,000 of 4,000 columns
+
+    m    max of each row      partial results of chunks, folded
+    s    sum of each row      of exp(x - m), partial results of chunks, folded
+    out                       exp(x - m) * (1 / s), one task a chunk
+
+What is stored in chunks are the results; reductions along an axis that is cut; what hand-written functions give; and
+what would be computed again and again otherwise.  All else is computed inside the tasks that need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from ...base.arith import Cast, Expr, free_vars, holds, post_order
+from ...base.errors import ExecutorError
+from ...base.vocabulary import dataclass
+from ...compute.te import Compute, Extern, IterVar, Placeholder, Read, Reduce, Scan, Tensor, Update
+from ...compute.te.regions import Need, Region, Whole, extents_of, needed, unsplit_axes, volume
+from .chunks import Cut, Grid, Place, count_of, one_chunk, regions_of, scaled, size_text
+from .combining import COMBINERS
+from .program import ChunkedProgram
+
+_MOST_REPEATED: Final = 1.5  # times that a stage's elements are computed, from which on it is stored
+_SAMPLED: Final = 64  # chunks of a stage whose needs stand for those of all
+
+
+class WholeAxisError(ExecutorError):
+    """An axis is cut that is needed whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A tensor that is stored in chunks; `steps`: of a reduction along cut axes, the cuts of its reduce axes."""
+
+    tensor: Tensor
+    position: int
+    grid: Grid
+    steps: Grid = ()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether its elements are folded of partial results."""
+        return bool(self.steps)
+
+    @property
+    def combiner(self) -> tuple[str, bool]:
+        """What folds its partial results; and whether these are pairs of positions and values."""
+        body = self.tensor.op.body if isinstance(self.tensor.op, Compute) else None
+        assert isinstance(body, Reduce)
+        return body.combiner, COMBINERS[body.combiner].has_position
+
+    @property
+    def tasks(self) -> int:
+        """How many blocks are computed, partial ones each."""
+        return count_of(self.grid) * count_of(self.steps)
+
+    def blocks(self) -> Iterable[tuple[Place, Region, Region | None]]:
+        """Each block: which chunk it is (of), its region, and that of the reduce axes where these are cut."""
+        for place, region in regions_of(self.grid):
+            if not self.steps:
+                yield place, region, None
+            else:
+                for _, steps in regions_of(self.steps):
+                    yield place, region, steps
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The stages of a program, producers first, over operands that have `grids`, one for each input of the program."""
+
+    program: ChunkedProgram
+    grids: Mapping[Tensor, Grid]
+    stages: tuple[Stage, ...]
+
+    @property
+    def given(self) -> tuple[int, ...]:
+        """The positions of what is stored."""
+        return tuple([stage.position for stage in self.stages])
+
+    @property
+    def stored(self) -> frozenset[Tensor]:
+        """The tensors that are."""
+        return frozenset([stage.tensor for stage in self.stages])
+
+    def needs(
+        self, stage: Stage, region: Region, steps: Region | None, inner: bool = False
+    ) -> dict[Tensor, Need]:
+        """The regions of inputs and of stored tensors that a block is computed from; `inner`: what is between, too."""
+        return _needs(self.program, stage.tensor, region, steps, self.stages, inner)
+
+    def grid_of(self, tensor: Tensor) -> Grid:
+        """How an input or a stored tensor is cut."""
+        return self.grids[tensor]
+
+
+def partition(program: ChunkedProgram, grids: Sequence[Grid], joined: bool = False) -> Partition:
+    """The stages for operands of these grids, one for each parameter.
+
+    `joined`: chunks along an axis that is needed whole are put together in the tasks that need them.  Raises
+    WholeAxisError without, which names operand and axis, says why, and what it would take.
+    """
+    given = [*grids, *[one_chunk(array.shape) for array in program.constants]]
+    made = _Partition(program, dict(zip(program.inputs, given, strict=True)))
+    result = made.run()
+    if not joined:
+        _check_whole(result)
+    return result
+
+
+class _Partition:
+    def __init__(self, program: ChunkedProgram, grids: dict[Tensor, Grid]) -> None:
+        self.program = program
+        self.grids = grids  # of every tensor
+        self.steps: dict[Tensor, Grid] = {}
+
+    def run(self) -> Partition:
+        program = self.program
+        stored = dict.fromkeys(program.outputs)
+        for tensor in program.order:
+            if isinstance(tensor.op, Placeholder):
+                continue
+            self.grids[tensor] = self._grid(tensor)
+            steps = self._reduced(tensor)
+            if steps:
+                self.steps[tensor] = steps
+            if steps or isinstance(tensor.op, Extern | Update):
+                stored[tensor] = None
+        for tensor in reversed(program.order):
+            if tensor not in stored and self._is_worth_storing(tensor, tuple(stored)):
+                stored[tensor] = None
+        stages = [
+            self._stage(tensor)
+            for tensor in program.order
+            if tensor in stored and tensor not in program.inputs
+        ]
+        return Partition(program, self.grids, tuple(stages))
+
+    def _stage(self, tensor: Tensor) -> Stage:
+        return Stage(tensor, self.program.position[tensor], self.grids[tensor], self.steps.get(tensor, ()))
+
+    def _grid(self, tensor: Tensor) -> Grid:
+        """As the operands are cut that are read at the tensor's axes."""
+        op = tensor.op
+        extents = extents_of(tensor)
+        if isinstance(op, Compute):
+            return tuple([self._cut(axis, op.body) or (n,) for axis, n in zip(op.axes, extents, strict=True)])
+        if isinstance(op, Scan):
+            unsplit = unsplit_axes(tensor)
+            return tuple(
+                [(n,) if k in unsplit else self._row_cut(op, k) or (n,) for k, n in enumerate(extents)]
+            )
+        return one_chunk(extents)
+
+    def _row_cut(self, scan: Scan, k: int) -> Cut | None:
+        """As what the states read at an axis is cut, of the same extent."""
+        cuts = [
+            self._cut(state.axes[k], state.body, exact=True)
+            for state in scan.states
+            if state.body is not None
+        ]
+        return max([cut for cut in cuts if cut is not None], key=len, default=None)
+
+    def _reduced(self, tensor: Tensor) -> Grid:
+        """The cuts of the reduce axes, where there is one of several chunks and partial results can be folded."""
+        op = tensor.op
+        if not isinstance(op, Compute) or not isinstance(op.body, Reduce):
+            return ()
+        body = op.body
+        if body.combiner not in COMBINERS or not all([isinstance(axis.extent, int) for axis in body.axes]):
+            return ()
+        steps = tuple([self._cut(axis, body, exact=True) or (int(str(axis.extent)),) for axis in body.axes])
+        steps = tuple([tuple([n for n in cut if n]) or cut for cut in steps])
+        if count_of(steps) == 1 or (COMBINERS[body.combiner].has_position and len(steps) > 1):
+            return ()
+        return steps
+
+    def _cut(self, axis: IterVar, body: Expr, exact: bool = False) -> Cut | None:
+        """As what is read at the axis is cut: what has its extent, or unless it must be `exact` in proportion."""
+        found: list[tuple[bool, int, Cut]] = []
+        assert isinstance(axis.extent, int)
+        for node in post_order(body):
+            if not isinstance(node, Read) or node.tensor not in self.grids:
+                continue
+            for k, index in enumerate(node.indices):
+                if holds(index, Read) or axis.var not in free_vars(_plain(index)):
+                    continue
+                cut, extent = self.grids[node.tensor][k], extents_of(node.tensor)[k]
+                found.append((extent == axis.extent, len(cut), cut))
+        if not found:
+            return None
+        same = [each for each in found if each[0]]
+        if same and (exact or max(n for _, n, _ in same) == max(n for _, n, _ in found)):
+            return max(same, key=lambda each: each[1])[2]
+        if exact:
+            return None
+        _, _, cut = max(found, key=lambda each: each[1])
+        return scaled(cut, sum(cut), axis.extent)
+
+    def _is_worth_storing(self, tensor: Tensor, stored: Sequence[Tensor]) -> bool:
+        """Whether a reduction or a scan would be computed much more than once, or is what a long chain begins with."""
+        op = tensor.op
+        if not (isinstance(op, Scan) or (isinstance(op, Compute) and isinstance(op.body, Reduce))):
+            return False
+        stages = [self._stage(each) for each in stored if each not in self.program.inputs]
+        computed = 0.0
+        for stage in stages:
+            blocks = list(stage.blocks())
+            sampled = blocks[:: max(len(blocks) // _SAMPLED, 1)]
+            part = 0
+            for _, region, steps in sampled:
+                need = _needs(self.program, stage.tensor, region, steps, stages, inner=True).get(tensor)
+                part += 0 if need is None else volume(need.region)
+            computed += part * len(blocks) / max(len(sampled), 1)
+        total = 1
+        for extent in extents_of(tensor):
+            total *= extent
+        return computed > _MOST_REPEATED * total
+
+
+def _needs(
+    program: ChunkedProgram,
+    tensor: Tensor,
+    region: Region,
+    steps: Region | None,
+    stages: Sequence[Stage],
+    inner: bool = False,
+) -> dict[Tensor, Need]:
+    """What a block is computed from; with `inner` also what is computed on the way."""
+    stored = frozenset([stage.tensor for stage in stages])
+    found = needed(program.order, {tensor: region}, stored, steps)
+    return {
+        each: need
+        for each, need in found.items()
+        if each is not tensor and (inner or isinstance(each.op, Placeholder) or each in stored)
+    }
+
+
+def _check_whole(made: Partition) -> None:
+    for stage in made.stages:
+        for _, region, steps in stage.blocks():
+            for tensor, need in made.needs(stage, region, steps).items():
+                for axis, why in need.whole.items():
+                    cut = made.grid_of(tensor)[axis]
+                    if len(cut) > 1:
+                        raise WholeAxisError(_message(made, stage, tensor, axis, why))
+            break  # what is needed whole is that for every block
+
+
+def _message(made: Partition, stage: Stage, tensor: Tensor, axis: int, why: Whole) -> str:
+    grid = made.grid_of(tensor)
+    whole = [
+        extent if k == axis else max(cut)
+        for k, (cut, extent) in enumerate(zip(grid, extents_of(tensor), strict=True))
+    ]
+    count = 1
+    for extent in whole:
+        count *= extent
+    size = count * tensor.dtype.numpy.itemsize
+    return (
+        f"{made.program.name}: axis {axis} of {tensor.name} is needed whole: {why.value}; it is cut into "
+        f"{len(grid[axis])} chunks. Rechunk it to one along this axis, or ask for rechunk='auto': a chunk of "
+        f"{tuple(whole)} has {size_text(size)}"
+    )
+
+
+def _plain(e: Expr) -> Expr:
+    while isinstance(e, Cast):
+        e = e.a
+    return e

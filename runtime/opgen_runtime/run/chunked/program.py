@@ -1,0 +1,128 @@
+"""A function of the graph as one program of tensor expressions, whose tensors can be computed in parts."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ... import ir
+from ...base import Target
+from ...base.errors import ExecutorError
+from ...base.lru_cache import LRUCache
+from ...compute import te
+from ...compute.te import Extern, Tensor
+from ...compute.te.regions import extents_of
+from ...lower.library.segment import constant_arrays, segment_of
+from ...transform import InferType
+from ..calls.tracing.jitted import Jitted
+
+
+class ChunkedProgram:
+    """A function of the graph, of static types, for chunked arrays.
+
+    It is pickled as the function, and is one object in a process for equal ones: what is compiled of it is shared.
+    """
+
+    def __init__(self, function: ir.Function, digest: str, text: bytes) -> None:
+        """Raises ExecutorError for sizes that depend on data, CodegenError for control flow; `function` has types."""
+        segment = segment_of(function, Target.current())
+        if segment.counts or any(
+            [isinstance(t.op, Extern) and t.op.free for t in te.tensor_order(segment.outputs)]
+        ):
+            raise ExecutorError(
+                "a result whose size depends on data has no chunks that are known before it is computed"
+            )
+        self.digest = digest
+        self.name = segment.name
+        self.inputs = segment.inputs
+        self.constants: Sequence[np.ndarray] = constant_arrays(function)
+        self.parameters = self.inputs[: len(self.inputs) - len(self.constants)]
+        self.outputs = te.normalize(segment.outputs)
+        self.order = te.tensor_order((*self.inputs, *self.outputs))
+        self.position = {tensor: k for k, tensor in enumerate(self.order)}
+        self._text = text
+        for tensor in self.order:
+            try:
+                extents_of(tensor)
+            except TypeError as error:
+                raise ExecutorError(f"{self.name}: {tensor.name}: {error}") from error
+
+    @property
+    def results(self) -> tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]:
+        """The shape and the dtype of each result."""
+        return tuple([(extents_of(each), each.dtype.numpy) for each in self.outputs])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _unpickled, (self.digest, self._text)
+
+    def __repr__(self) -> str:
+        return f"<chunked program {self.name} {self.digest[:8]}>"
+
+    def tensor(self, position: int) -> Tensor:
+        """A tensor by its place in the order."""
+        return self.order[position]
+
+
+def jitted(function: Callable[..., Any]) -> Jitted[..., Any]:
+    """The function as one that is traced."""
+    return function if isinstance(function, Jitted) else Jitted(function)
+
+
+def traced(
+    function: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    is_chunked: Callable[[Any], bool],
+) -> tuple[ChunkedProgram, list[Any], Callable[[Sequence[Any]], Any]]:
+    """The program of a function of arrays; its operands; and what gives results their structure.
+
+    Of what `is_chunked` only shape and dtype are looked at; it may stand in tuples, lists and dicts.
+    """
+    whose: dict[int, Any] = {}
+    stand_ins: list[np.ndarray] = []  # which live as long as their ids are looked for
+
+    def stand_in(value: Any) -> Any:
+        if isinstance(value, tuple | list):
+            return type(value)([stand_in(each) for each in value])
+        if isinstance(value, dict):
+            return {name: stand_in(each) for name, each in value.items()}
+        if not is_chunked(value):
+            return value
+        made = np.broadcast_to(np.zeros((), value.dtype), tuple(value.shape))
+        stand_ins.append(made)
+        whose[id(made)] = value
+        return made
+
+    named = {name: stand_in(value) for name, value in kwargs.items()}
+    program, taken, restored = jitted(function).parts(*[stand_in(each) for each in args], **named)
+    return chunked_program(program), [whose.get(id(each), each) for each in taken], restored
+
+
+_programs: Final[LRUCache[ChunkedProgram]] = LRUCache(256)
+
+
+def chunked_program(function: ir.Function) -> ChunkedProgram:
+    """The program of a function of the graph.  Raises what types, strategies and compute expressions raise."""
+    typed = InferType()(ir.IRModule.from_expr(function))["main"]
+    assert isinstance(typed, ir.Function)
+    text = pickle.dumps(typed, protocol=5)
+    return _made(hashlib.blake2b(text, digest_size=16).hexdigest(), text, typed)
+
+
+def _unpickled(digest: str, text: bytes) -> ChunkedProgram:
+    return _made(digest, text, None)
+
+
+def _made(digest: str, text: bytes, function: ir.Function | None) -> ChunkedProgram:
+    found = _programs.get(digest)
+    if found is None:
+        if function is None:
+            function = InferType()(ir.IRModule.from_expr(pickle.loads(text)))["main"]
+            assert isinstance(function, ir.Function)
+        found = ChunkedProgram(function, digest, text)
+        _programs.put(digest, found)
+    return found

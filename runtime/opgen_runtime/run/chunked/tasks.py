@@ -1,0 +1,111 @@
+"""The tasks of a partition: blocks, and folds of partial results, with what each of them takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+from ...base import Target
+from ...base.vocabulary import dataclass
+from ...compute.te import Placeholder, Tensor
+from ...compute.te.regions import Need, extents_of
+from .blocks import Block, Operand
+from .chunks import Place, pieces_of, places_of
+from .combining import FAN_IN, folded
+from .partition import Partition, Stage
+from .program import ChunkedProgram
+
+Key: TypeAlias = tuple[int | str, ...]
+"""`(position, *place)` is a chunk of the tensor at a position; of its partial results there are more, with a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Partial results folded in their order; `is_last`: what is given is the result, positions without the values."""
+
+    combiner: str
+    has_position: bool
+    is_last: bool
+
+    def run(self, program: ChunkedProgram, target: Target, *parts: Any) -> Any:
+        """The parts as one."""
+        found = folded(self.combiner, parts)
+        return found[0] if self.is_last and self.has_position else found
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is computed for a key, of what others gave; `stage`: whose it is."""
+
+    key: Key
+    stage: Stage
+    work: Block | Fold
+    takes: tuple[Key, ...]
+
+    def run(self, program: ChunkedProgram, target: Target, values: Sequence[Any]) -> Any:
+        """The value, of the values of `takes`."""
+        return self.work.run(program, target, *values)
+
+
+def tasks_of(partition: Partition) -> Iterator[Task]:
+    """All tasks, each after those that it takes something of."""
+    for stage in partition.stages:
+        yield from stage_tasks(partition, stage)
+
+
+def stage_tasks(partition: Partition, stage: Stage) -> Iterator[Task]:
+    """The tasks of one stage."""
+    parts: dict[Place, list[Key]] = {place: [] for place in places_of(stage.grid)}
+    for place, region, steps in stage.blocks():
+        key: Key = (stage.position, *place)
+        if steps is not None:
+            key = (*key, "part", len(parts[place]))
+            parts[place].append(key)
+        operands: list[Operand] = []
+        takes: dict[Key, int] = {}
+        needs = partition.needs(stage, region, steps)
+        for tensor in sorted(needs, key=partition.program.position.__getitem__):
+            operands.append(_operand(partition, tensor, needs[tensor], takes))
+        block = Block(stage.position, partition.given, region, steps, tuple(operands))
+        yield Task(key, stage, block, tuple(takes))
+    if stage.is_cut:
+        for place, keys in parts.items():
+            yield from _folds(stage, place, keys)
+
+
+def _operand(partition: Partition, tensor: Tensor, need: Need, takes: dict[Key, int]) -> Operand:
+    pieces = pieces_of(partition.grid_of(tensor), need.region)
+    position = partition.program.position[tensor]
+    chunks = [takes.setdefault((position, *piece.chunk), len(takes)) for piece in pieces]
+    shape = tuple([behind - first for first, behind in need.region])
+    return Operand(shape, tensor.dtype.numpy, tuple(pieces), tuple(chunks))
+
+
+def _folds(stage: Stage, place: Place, keys: list[Key]) -> Iterator[Task]:
+    """A tree over the partial results, FAN_IN of them a task."""
+    combiner, has_position = stage.combiner
+    level = 0
+    while True:
+        groups = [keys[k : k + FAN_IN] for k in range(0, len(keys), FAN_IN)]
+        is_last = len(groups) == 1
+        keys = []
+        for k, group in enumerate(groups):
+            key: Key = (stage.position, *place) if is_last else (stage.position, *place, "fold", level, k)
+            yield Task(key, stage, Fold(combiner, has_position, is_last), tuple(group))
+            keys.append(key)
+        if is_last:
+            return
+        level += 1
+
+
+def is_input(tensor: Tensor) -> bool:
+    """Whether a tensor is an operand or a constant of the program."""
+    return isinstance(tensor.op, Placeholder)
+
+
+def nbytes(tensor: Tensor) -> int:
+    """The bytes of a whole tensor."""
+    count = tensor.dtype.numpy.itemsize
+    for extent in extents_of(tensor):
+        count *= extent
+    return count

@@ -1,0 +1,145 @@
+"""Which parts of operands a part of a result is computed from, and that part as a computation of its own."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from opgen_runtime import te
+from opgen_runtime.base.errors import LanguageError
+from opgen_runtime.compute.te import evaluate, normalize, tensor_order, to_text
+from opgen_runtime.compute.te.regions import Need, Region, Whole, needed, unsplit_axes, whole_of
+from opgen_runtime.compute.te.restriction import restricted
+
+Tensor = te.Tensor
+
+
+def needs_of(tensor: Tensor, region: Region, **options) -> dict[str, Need]:
+    return {
+        each.name: need for each, need in needed(tensor_order([tensor]), {tensor: region}, **options).items()
+    }
+
+
+def part_of(tensor: Tensor, region: Region, **options) -> str:
+    return to_text(restricted(tensor_order([tensor]), {tensor: region}, **options).outputs)
+
+
+def neighbours() -> Tensor:
+    a = te.placeholder((10,), name="a")
+    return te.compute(
+        (10,),
+        lambda i: te.if_then_else(i > 0, a[i - 1], 0.0) + te.if_then_else(i < 9, a[i + 1], 0.0),
+        name="out",
+    )
+
+
+def row_sums() -> Tensor:
+    a = te.placeholder((6, 20), name="a")
+    k = te.reduce_axis((0, 20), name="k")
+    return te.compute((6,), lambda i: te.sum(a[i, k], axis=k), name="out")
+
+
+def sums_so_far() -> Tensor:
+    x = te.placeholder((6, 4), name="x")
+    state = te.placeholder((6, 4), name="state")
+    first = te.compute((1, 4), lambda _, i: x[0, i], name="first")
+    step = te.compute((6, 4), lambda t, i: state[t - 1, i] + x[t, i], name="step")
+    return te.scan(first, step, state, inputs=[x], name="sums")
+
+
+def test_neighbours() -> None:
+    assert needs_of(neighbours(), ((4, 8),))["a"] == Need(((3, 9),), {})
+    assert needs_of(neighbours(), ((0, 3),))["a"] == Need(((0, 4),), {})
+
+
+def test_edges_are_decided_where_the_region_has_none() -> None:
+    assert part_of(neighbours(), ((4, 8),)) == "a: float32[6]\nout[i]: float32[4] = a[i] + a[i + 2]\n"
+    assert part_of(neighbours(), ((0, 3),)) == (
+        "a: float32[4]\nout[i]: float32[3] = (a[i - 1] if i > 0 else 0.0) + a[i + 1]\n"
+    )
+
+
+def test_a_reduction_needs_all_or_the_steps_that_are_asked_for() -> None:
+    assert needs_of(row_sums(), ((1, 3),))["a"] == Need(((1, 3), (0, 20)), {})
+    assert needs_of(row_sums(), ((1, 3),), steps=((5, 9),))["a"] == Need(((1, 3), (5, 9)), {})
+    assert part_of(row_sums(), ((1, 3),), steps=((5, 9),)) == (
+        "a: float32[2, 4]\nout[i]: float32[2] = sum(a[i, k] for k in range(4))\n"
+    )
+
+
+def test_through_stages_up_to_those_at_hand() -> None:
+    a = te.placeholder((10,), name="a")
+    twice = te.compute((10,), lambda i: a[i] + a[i], name="twice")
+    out = te.compute((5,), lambda i: twice[2 * i], name="out")
+    assert {name: need.region for name, need in needs_of(out, ((1, 3),)).items()} == {
+        "out": ((1, 3),),
+        "twice": ((2, 5),),
+        "a": ((2, 5),),
+    }
+    assert "a" not in needs_of(out, ((1, 3),), given=(twice,))
+    assert part_of(out, ((1, 3),), given=(twice,)) == "twice: float32[3]\nout[i]: float32[2] = twice[i * 2]\n"
+
+
+def test_positions_that_are_elements_need_all_of_an_axis() -> None:
+    a, at = te.placeholder((10, 4), name="a"), te.placeholder((6,), "int64", name="at")
+    out = te.compute(
+        (6, 4), lambda i, j: te.if_then_else((at[i] >= 0) & (at[i] < 10), a[at[i], j], 0.0), name="out"
+    )
+    found = needs_of(out, ((2, 3), (1, 2)))
+    assert found["a"] == Need(((0, 10), (1, 2)), {0: Whole.DATA})
+    assert found["at"] == Need(((2, 3),), {})
+
+
+def test_the_steps_of_a_scan_are_needed_whole_and_its_rows_are_not() -> None:
+    sums = sums_so_far()
+    assert unsplit_axes(sums) == {0: Whole.SCAN}
+    found = needs_of(sums, ((2, 3), (1, 3)))
+    assert found["sums"] == Need(((0, 6), (1, 3)), {0: Whole.SCAN})
+    assert found["x"] == Need(((0, 6), (1, 3)), {0: Whole.SCAN})
+
+
+def test_what_is_read_at_an_axis_that_is_needed_whole_is_needed_whole() -> None:
+    x = te.placeholder((6, 4), name="x")
+    twice = te.compute((6, 4), lambda i, j: x[i, j] * 2.0, name="twice")
+    total = te.extern((6, 4), [twice], lambda a: a, name="total", dtype="float32")
+    assert needs_of(total, ((0, 1), (0, 1)))["x"].whole == {0: Whole.FUNCTION, 1: Whole.FUNCTION}
+
+
+def test_no_part_of_what_has_none() -> None:
+    sums = sums_so_far()
+    with pytest.raises(
+        LanguageError, match=r"^sums: no part of it is computed alone, found \(\(0, 3\), \(0, 4\)\)$"
+    ):
+        restricted(tensor_order([sums]), {sums: ((0, 3), (0, 4))})
+
+
+@pytest.mark.parametrize("made", [neighbours, row_sums, sums_so_far])
+def test_a_part_is_that_part_of_the_whole(made: Callable[[], Tensor]) -> None:
+    (tensor,) = normalize([made()])
+    order = tensor_order([tensor])
+    chance = random.Random(made.__name__)
+    inputs = {
+        t: np.arange(np.prod(t.shape)).reshape(t.shape).astype(t.dtype.numpy)
+        for t in order
+        if not t.op.inputs()
+    }
+    (whole,) = evaluate([tensor], inputs)
+    for _ in range(20):
+        region = tuple(
+            [
+                span
+                if k in unsplit_axes(tensor)
+                else (first := chance.randrange(span[1]), chance.randrange(first, span[1]) + 1)
+                for k, span in enumerate(whole_of(tensor))
+            ]
+        )
+        part = restricted(order, {tensor: region})
+        given = {
+            new: inputs[old][tuple([slice(*span) for span in spans])]
+            for old, spans, new in zip(part.sources, part.regions, part.inputs, strict=True)
+        }
+        (found,) = evaluate(part.outputs, given)
+        np.testing.assert_array_equal(found, whole[tuple([slice(*span) for span in region])])
