@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-ROWS: Final = {"A": 14, "B": 10, "C": 8, "D": 6}
+ROWS: Final = {"A": 14, "B": 11, "C": 8, "D": 6}
 
 
 def _rows() -> dict[str, list[str]]:

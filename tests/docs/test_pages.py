@@ -33,8 +33,9 @@ PAGES = (
     "machines.md",
     "gradients.md",
     "bridges.md",
+    "chunked.md",
 )
-NEEDED = {"bridges.md": ("torch",)}  # what a page needs to be installed
+NEEDED = {"bridges.md": ("torch",), "chunked.md": ("dask",)}  # what a page needs to be installed
 _QUIET = "import contextlib as _c, io as _io\nwith _c.redirect_stdout(_io.StringIO()):\n"
 
 
@@ -108,7 +109,7 @@ def test_page(
     name: str, read_page: Any, opgen_command: Any, scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in NEEDED.get(name, ()):
-        pytest.importorskip(module, reason=f"needs the extra `{module}`: scripts/test --bridges")
+        pytest.importorskip(module, reason=f"needs the extra `{module}`")
     reader = Reader(opgen_command, monkeypatch)
     skip = False
     for block in read_page(name):
