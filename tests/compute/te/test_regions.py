@@ -13,6 +13,7 @@ from opgen_runtime.base.errors import LanguageError
 from opgen_runtime.compute.te import evaluate, normalize, tensor_order, to_text
 from opgen_runtime.compute.te.regions import Need, Region, Whole, needed, unsplit_axes, whole_of
 from opgen_runtime.compute.te.restriction import restricted
+from opgen_runtime.compute.te.resumed import lookback, resumed
 
 Tensor = te.Tensor
 
@@ -143,3 +144,18 @@ def test_a_part_is_that_part_of_the_whole(made: Callable[[], Tensor]) -> None:
         }
         (found,) = evaluate(part.outputs, given)
         np.testing.assert_array_equal(found, whole[tuple([slice(*span) for span in region])])
+
+
+def test_steps_of_a_scan_after_those_before() -> None:
+    (sums,) = normalize([sums_so_far()])
+    assert lookback(sums) == 1
+    made = resumed(sums, (2, 5))
+    assert made.before is not None
+    assert (made.before.shape, made.rows) == ((1, 4), (1, 2))
+    x = np.arange(24, dtype="float32").reshape(6, 4)
+    order = tensor_order([made.part])
+    (whole,) = evaluate([sums], {t: x for t in tensor_order([sums]) if not t.op.inputs()})
+    given = {t: whole[1:2] if t is made.before else x for t in order if not t.op.inputs()}
+    (found,) = evaluate([made.part], given)
+    np.testing.assert_array_equal(found, whole[2:5])
+    assert resumed(sums, (0, 2)).before is None

@@ -85,12 +85,20 @@ def test_memory_mapped_files(tmp_path: Path) -> None:
 
 def test_an_axis_that_is_needed_whole() -> None:
     with pytest.raises(WholeAxisError) as caught:
-        rt.stream(lambda x: ops.cumsum(x, axis=1), X, chunks=[(30, 10)])
+        rt.stream(lambda x: ops.sort(x, axis=1), X, chunks=[(100, 10)])
     assert str(caught.value) == (
-        "opgen_cumsum: axis 1 of x is needed whole: its elements are computed one after the other; it is cut into 4 "
-        "chunks. Rechunk it to one along this axis, or ask for rechunk='auto': a chunk of (30, 40) has 4.7 KiB"
+        "opgen_sort: axis 1 of x is needed whole: it is an operand or a result of a hand-written function; it is cut "
+        "into 4 chunks. Rechunk it to one along this axis, or ask for rechunk='auto': a chunk of (100, 40) has 15.6 KiB"
     )
-    close(lambda x: ops.cumsum(x, axis=1), X, chunks=[(30, 10)], rechunk="auto")
+    close(lambda x: ops.sort(x, axis=1), X, chunks=[(100, 10)], rechunk="auto")
+
+
+def test_scans_go_on_where_the_chunk_before_ends() -> None:
+    for axis in (0, 1):
+        found = rt.stream(lambda x, axis=axis: ops.cumsum(x, axis=axis), X, chunks=[(30, (10, 1, 9, 20))])
+        assert found.tobytes() == eager.cumsum(X, axis=axis).tobytes()
+    gradient = rt.grad(lambda x: ops.sum(ops.tanh(ops.cumsum(x, axis=1))))  # a scan downwards
+    assert rt.stream(gradient, X, chunks=[(30, (10, 1, 9, 20))]).tobytes() == gradient(X).tobytes()
 
 
 @pytest.mark.parametrize(

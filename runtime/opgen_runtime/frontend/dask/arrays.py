@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import dask.array as da
@@ -145,7 +146,7 @@ def _with_edges(
         Operand(each.shape, each.dtype, each.pieces, tuple([moved[k] for k in each.chunks]))
         for each in operands
     ]
-    fresh = Block(block.position, block.given, block.region, block.steps, tuple(operands))
+    fresh = replace(block, operands=tuple(operands))
     return fresh, [keys[k] for k in used]
 
 

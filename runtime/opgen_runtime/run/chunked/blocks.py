@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -11,15 +10,13 @@ import numpy as np
 from ...base import Target
 from ...base.vocabulary import dataclass
 from ...compute import te
-from ...compute.te import Compute, Reduce, Tensor
 from ...compute.te.regions import Region
-from ...compute.te.restriction import restricted
 from ...lower.library.schedules import generic
 from ..compile.function import TensorFunction
 from ..compile.scheduled import build_schedule
 from ..compile.specialisations import Specialisations
 from .chunks import Piece
-from .combining import COMBINERS
+from .parts import has_position, part_of
 from .program import ChunkedProgram
 
 
@@ -50,13 +47,15 @@ class Operand:
 class Block:
     """A region of the tensor at `position` of a program, computed from `operands`.
 
-    `given`: the positions of what is stored; `steps`: the elements of its reduce axes that a partial result is of.
+    `given`: the positions of what is stored; `steps`: the elements of its reduce axes that a partial result is of;
+    `is_resumed`: it is steps of a scan, of which others give those before.
     """
 
     position: int
     given: tuple[int, ...]
     region: Region
     steps: Region | None
+    is_resumed: bool
     operands: tuple[Operand, ...]
 
     def run(self, program: ChunkedProgram, target: Target, *arrays: Any) -> Any:
@@ -73,25 +72,6 @@ class Block:
         return positions + self.steps[0][0], values
 
 
-def has_position(tensor: Tensor, steps: Region | None) -> bool:
-    """Whether partial results are pairs: positions, and the values there."""
-    return (
-        steps is not None
-        and isinstance(tensor.op, Compute)
-        and isinstance(tensor.op.body, Reduce)
-        and COMBINERS[tensor.op.body.combiner].has_position
-    )
-
-
-def values_of(tensor: Tensor) -> Tensor:
-    """The values at the positions that a reduction gives."""
-    op = tensor.op
-    assert isinstance(op, Compute)
-    assert isinstance(op.body, Reduce)
-    body = replace(op.body, dtype=op.body.value.dtype, combiner=op.body.combiner.removeprefix("arg"))
-    return Tensor(f"{tensor.name}_values", tensor.shape, body.dtype, Compute(op.axes, body))
-
-
 _functions: Final[Specialisations[TensorFunction]] = Specialisations()
 _by_region: Final[Specialisations[TensorFunction]] = Specialisations()
 
@@ -102,11 +82,8 @@ def _function(block: Block, program: ChunkedProgram, target: Target) -> TensorFu
 
     def made() -> TensorFunction:
         tensor = program.tensor(block.position)
-        wanted = {tensor: block.region}
-        if has_position(tensor, block.steps):
-            wanted[values_of(tensor)] = block.region
-        order = [*program.order, *[each for each in wanted if each is not tensor]]
-        part = restricted(order, wanted, frozenset([program.tensor(k) for k in block.given]), block.steps)
+        whole = part_of(program, tensor, block.region, block.steps, block.is_resumed)
+        part = whole.restricted(frozenset([program.tensor(k) for k in block.given]))
         outputs = te.normalize(part.outputs)
         text = te.to_text(outputs)
         inputs = str([(each.name, each.shape) for each in part.inputs])

@@ -19,9 +19,11 @@ from ...base.arith import Cast, Expr, free_vars, holds, post_order
 from ...base.errors import ExecutorError
 from ...base.vocabulary import dataclass
 from ...compute.te import Compute, Extern, IterVar, Placeholder, Read, Reduce, Scan, Tensor, Update
-from ...compute.te.regions import Need, Region, Whole, extents_of, needed, unsplit_axes, volume
+from ...compute.te.regions import Need, Region, Whole, extents_of, unsplit_axes, volume
+from ...compute.te.resumed import lookback
 from .chunks import Cut, Grid, Place, count_of, one_chunk, regions_of, scaled, size_text
 from .combining import COMBINERS
+from .parts import part_of
 from .program import ChunkedProgram
 
 _MOST_REPEATED: Final = 1.5  # times that a stage's elements are computed, from which on it is stored
@@ -34,12 +36,17 @@ class WholeAxisError(ExecutorError):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A tensor that is stored in chunks; `steps`: of a reduction along cut axes, the cuts of its reduce axes."""
+    """A tensor that is stored in chunks.
+
+    `steps`: of a reduction along cut axes, the cuts of its reduce axes.  `is_resumed`: each chunk of a scan takes the
+    last steps of the one before it.
+    """
 
     tensor: Tensor
     position: int
     grid: Grid
     steps: Grid = ()
+    is_resumed: bool = False
 
     @property
     def is_cut(self) -> bool:
@@ -90,7 +97,7 @@ class Partition:
         self, stage: Stage, region: Region, steps: Region | None, inner: bool = False
     ) -> dict[Tensor, Need]:
         """The regions of inputs and of stored tensors that a block is computed from; `inner`: what is between, too."""
-        return _needs(self.program, stage.tensor, region, steps, self.stages, inner)
+        return _needs(self.program, stage, region, steps, self.stages, inner)
 
     def grid_of(self, tensor: Tensor) -> Grid:
         """How an input or a stored tensor is cut."""
@@ -127,7 +134,7 @@ class _Partition:
             steps = self._reduced(tensor)
             if steps:
                 self.steps[tensor] = steps
-            if steps or isinstance(tensor.op, Extern | Update):
+            if steps or isinstance(tensor.op, Extern | Update) or self._is_resumed(tensor):
                 stored[tensor] = None
         for tensor in reversed(program.order):
             if tensor not in stored and self._is_worth_storing(tensor, tuple(stored)):
@@ -140,7 +147,16 @@ class _Partition:
         return Partition(program, self.grids, tuple(stages))
 
     def _stage(self, tensor: Tensor) -> Stage:
-        return Stage(tensor, self.program.position[tensor], self.grids[tensor], self.steps.get(tensor, ()))
+        steps = self.steps.get(tensor, ())
+        return Stage(
+            tensor, self.program.position[tensor], self.grids[tensor], steps, self._is_resumed(tensor)
+        )
+
+    def _is_resumed(self, tensor: Tensor) -> bool:
+        """Whether a scan is cut along the axis that it runs along."""
+        return isinstance(tensor.op, Scan) and any(
+            [len(self.grids[tensor][k]) > 1 for k in unsplit_axes(tensor)]
+        )
 
     def _grid(self, tensor: Tensor) -> Grid:
         """As the operands are cut that are read at the tensor's axes."""
@@ -149,7 +165,7 @@ class _Partition:
         if isinstance(op, Compute):
             return tuple([self._cut(axis, op.body) or (n,) for axis, n in zip(op.axes, extents, strict=True)])
         if isinstance(op, Scan):
-            unsplit = unsplit_axes(tensor)
+            unsplit = unsplit_axes(tensor) if lookback(tensor) is None else ()
             return tuple(
                 [(n,) if k in unsplit else self._row_cut(op, k) or (n,) for k, n in enumerate(extents)]
             )
@@ -212,7 +228,7 @@ class _Partition:
             sampled = blocks[:: max(len(blocks) // _SAMPLED, 1)]
             part = 0
             for _, region, steps in sampled:
-                need = _needs(self.program, stage.tensor, region, steps, stages, inner=True).get(tensor)
+                need = _needs(self.program, stage, region, steps, stages, inner=True).get(tensor)
                 part += 0 if need is None else volume(need.region)
             computed += part * len(blocks) / max(len(sampled), 1)
         total = 1
@@ -223,20 +239,15 @@ class _Partition:
 
 def _needs(
     program: ChunkedProgram,
-    tensor: Tensor,
+    stage: Stage,
     region: Region,
     steps: Region | None,
     stages: Sequence[Stage],
     inner: bool = False,
 ) -> dict[Tensor, Need]:
     """What a block is computed from; with `inner` also what is computed on the way."""
-    stored = frozenset([stage.tensor for stage in stages])
-    found = needed(program.order, {tensor: region}, stored, steps)
-    return {
-        each: need
-        for each, need in found.items()
-        if each is not tensor and (inner or isinstance(each.op, Placeholder) or each in stored)
-    }
+    part = part_of(program, stage.tensor, region, steps, stage.is_resumed)
+    return part.needs(stage.tensor, frozenset([each.tensor for each in stages]), inner)
 
 
 def _check_whole(made: Partition) -> None:
@@ -245,7 +256,7 @@ def _check_whole(made: Partition) -> None:
             for tensor, need in made.needs(stage, region, steps).items():
                 for axis, why in need.whole.items():
                     cut = made.grid_of(tensor)[axis]
-                    if len(cut) > 1:
+                    if len(cut) > 1 and need.region[axis] == (0, sum(cut)):
                         raise WholeAxisError(_message(made, stage, tensor, axis, why))
             break  # what is needed whole is that for every block
 

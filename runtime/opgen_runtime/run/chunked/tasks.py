@@ -66,7 +66,7 @@ def stage_tasks(partition: Partition, stage: Stage) -> Iterator[Task]:
         needs = partition.needs(stage, region, steps)
         for tensor in sorted(needs, key=partition.program.position.__getitem__):
             operands.append(_operand(partition, tensor, needs[tensor], takes))
-        block = Block(stage.position, partition.given, region, steps, tuple(operands))
+        block = Block(stage.position, partition.given, region, steps, stage.is_resumed, tuple(operands))
         yield Task(key, stage, block, tuple(takes))
     if stage.is_cut:
         for place, keys in parts.items():
