@@ -15,6 +15,7 @@
 
 arrays.py     programs of the graph on arrays of dask
 functions.py  Python functions, and ops by name, on arrays of dask
+labels.py     ops on labelled arrays of xarray (imported by its own name)
 """
 
 from __future__ import annotations
