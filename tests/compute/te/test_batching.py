@@ -8,6 +8,7 @@ from opgen_runtime.base.vocabulary import DType
 from opgen_runtime.compute import te
 from opgen_runtime.compute.te.batching import batched
 from opgen_runtime.compute.te.extern import function_name
+from opgen_runtime.compute.te.loop_ir import FunctionOfBuffers
 from opgen_runtime.compute.te.tensor import Extern, Tensor
 
 
@@ -62,6 +63,16 @@ def test_hand_written_functions_are_called_once_a_row():
     sums, differences = te.evaluate(list(made), {big: rows, y: row})
     np.testing.assert_array_equal(sums, rows + row)
     np.testing.assert_array_equal(differences, rows - row)
+
+
+def test_loop_ir_of_a_function_of_buffers_is_that_of_one_element():
+    def fill(ins, outs):
+        raise AssertionError("it is lowered, and nothing is")
+
+    x = te.placeholder("x", (2,), "int64")
+    made = Tensor("made", (2,), INT64, Extern((x,), FunctionOfBuffers(fill), ()))
+    with pytest.raises(LanguageError, match="fill gives loop IR, which is that of one element of a batch"):
+        batched([made], {x: wide(x)}, 3)
 
 
 def test_results_of_sizes_of_their_own_are_refused():

@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from opgen_runtime.errors import LoweringError
+from opgen_runtime.errors import LanguageError, LoweringError
 
 import opgen_runtime as rt
 from opgen_runtime import te, tir
+from opgen_runtime.compute.te.batching import batched
+from opgen_runtime.compute.te.derivative import pullback
 
 SUMS = tir.parse(
     "sums(x: float32[n, 3]) -> (y: float32[n + 1]):\n"
@@ -63,6 +65,48 @@ def test_its_dims_are_those_of_its_operands() -> None:
         array = np.ones((size, 3), "float32")
         result = np.empty(size + 1, "float32")
         assert run(array, np.ones((4, 3), "float32"), result).tolist() == [3.0] * size + [0.0]
+
+
+SCALED = tir.parse(
+    "scaled(x: float32[n], w: float32[n]) -> (y: float32[n]):\n    for i in range(n):\n        y[i] = x[i] * w[i]\n"
+)
+
+
+def test_rows_of_a_batch_are_a_loop_around_its_loops() -> None:
+    x, w = te.placeholder((4,), name="x"), te.placeholder((4,), name="w")
+    rows = te.placeholder((3, 4), name="x")
+    (out,), _ = batched([tir.call(SCALED, x, w)], {x: rows}, 3)
+    schedule = te.create_schedule(out)
+    assert str(rt.lower(schedule, [rows, w, out], "f")) == (
+        "f(x: float32[3, 4], w: float32[4]) -> (y: float32[3, 4]):\n"
+        "    parallel for row in range(3):\n"
+        "        for i in range(4):\n"
+        "            y[row, i] = x[row, i] * w[i]\n"
+    )
+    a, b = np.arange(12, dtype="float32").reshape(3, 4), np.arange(4, dtype="float32")
+    assert rt.build(schedule, [rows, w, out])(a, b).tolist() == (a * b).tolist()
+    assert te.evaluate([out], {rows: a, w: b})[0].tolist() == (a * b).tolist()
+
+
+def test_rows_follow_each_other_where_a_row_has_threads() -> None:
+    x = te.placeholder((4,), name="x")
+    threads = tir.parse(str(SCALED).replace("for i", "parallel for i"))
+    rows = te.placeholder((3, 4), name="x")
+    (out,), _ = batched([tir.call(threads, x, x)], {x: rows}, 3)
+    text = str(rt.lower(te.create_schedule(out), [rows, out], "f"))
+    assert [line.strip() for line in text.splitlines()[1:3]] == [
+        "for row in range(3):",
+        "parallel for i in range(4):",
+    ]
+
+
+def test_it_has_no_derived_gradient_and_no_pattern() -> None:
+    x = te.placeholder((4,), name="x")
+    made = tir.call(SCALED, x, x)
+    assert te.derive_pattern([made], [x])[1] == "y is loop IR written by hand"
+    assert te.to_text([made]) == "x: float32[4]\ny: float32[4] = scaled(x, x)[0]\n"
+    with pytest.raises(LanguageError, match="y is loop IR written by hand, which has no derived gradient"):
+        pullback([made], [te.placeholder((4,), name="g")], x)
 
 
 X, WIDE = te.placeholder((4, 3), name="x"), te.placeholder((4, 5), name="wide")

@@ -95,8 +95,8 @@ def reversed_rows(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.
 def extern_program() -> tuple[te.Schedule, list[te.Tensor]]:
     x = te.placeholder((4, 3), name="x")
     double = te.compute((4, 3), lambda i, j: x[i, j] * 2.0, name="double")
-    turned = te.extern((4, 3), [double], reversed_rows, name="turned")
-    out = te.compute((4, 3), lambda i, j: turned[i, j] + 1.0, name="out")
+    mirrored = te.extern((4, 3), [double], reversed_rows, name="mirrored")
+    out = te.compute((4, 3), lambda i, j: mirrored[i, j] + 1.0, name="out")
     return te.create_schedule(out.op), [x, out]
 
 
@@ -106,12 +106,38 @@ def test_an_extern_of_loop_ir_is_machine_code() -> None:
         "out(x: float32[4, 3]) -> (out: float32[4, 3]):\n"
         "    allocate double: float32[4, 3] global\n"
         "    for i in range(4):\n        for j in range(3):\n            double[i, j] = x[i, j] * 2.0\n"
-        "    allocate turned: float32[4, 3] global\n"
-        "    for i in range(4):\n        for j in range(3):\n            turned[i, j] = double[3 - i, j]\n"
-        "    for i in range(4):\n        for j in range(3):\n            out[i, j] = turned[i, j] + 1.0\n"
+        "    allocate mirrored: float32[4, 3] global\n"
+        "    for i in range(4):\n        for j in range(3):\n            mirrored[i, j] = double[3 - i, j]\n"
+        "    for i in range(4):\n        for j in range(3):\n            out[i, j] = mirrored[i, j] + 1.0\n"
     )
     x = np.arange(12, dtype=np.float32).reshape(4, 3)
     np.testing.assert_array_equal(rt.build(schedule, args)(x), x[::-1] * 2 + 1)
+
+
+class Reversed(te.LoopIRFunction):
+    name = "Reversed"
+
+    def __call__(self, *arrays: np.ndarray) -> np.ndarray:
+        return arrays[0][::-1]
+
+    def loop_ir(self, ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
+        return reversed_rows(ins, outs)
+
+    def by_rows(self, wide: Sequence[bool]) -> te.LoopIRFunction:
+        raise NotImplementedError
+
+
+def test_loop_ir_that_is_a_function_of_arrays_runs_beside_python_functions() -> None:
+    x = te.placeholder((4, 3), name="x")
+    mirrored = te.extern((4, 3), [x], Reversed(), name="mirrored")
+    same = te.extern((4, 3), [x], reversed_rows, name="mirrored")
+    loops, same_loops = (str(rt.lower(te.create_schedule(each), [x, each])) for each in (mirrored, same))
+    assert loops == same_loops
+    smallest = te.extern((3,), [mirrored], lambda rows: rows.min(axis=0), name="smallest")
+    array = np.arange(12, dtype=np.float32).reshape(4, 3)
+    found = rt.build(te.create_schedule([mirrored, smallest]), [x, mirrored, smallest])(array)
+    np.testing.assert_array_equal(found[0], array[::-1])
+    np.testing.assert_array_equal(found[1], array[0])
 
 
 def wrong_statement(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> object:
@@ -142,14 +168,12 @@ def test_loop_ir_of_users_is_held_to_the_rules(function: object, message: str) -
 
 
 def test_loop_ir_has_one_result_and_no_attrs() -> None:
-    with pytest.raises(
-        CallError, match="made: a function of ins and outs has one result, and takes no attrs"
-    ):
+    with pytest.raises(CallError, match="made: what loop IR fills is one result, and it takes no attrs"):
         te.extern([(4,), (4,)], [A], raises, name="made")
     x = te.placeholder((4, 3), name="x")
-    turned = te.extern((4, 3), [x], reversed_rows, name="turned")
+    mirrored = te.extern((4, 3), [x], reversed_rows, name="mirrored")
     with pytest.raises(ExecutorError, match="reversed_rows gives loop IR, which runs in machine code"):
-        te.evaluate([turned], {x: np.zeros((4, 3), np.float32)})
+        te.evaluate([mirrored], {x: np.zeros((4, 3), np.float32)})
 
 
 def test_a_call_of_a_python_function_is_loop_ir() -> None:

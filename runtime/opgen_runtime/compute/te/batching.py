@@ -19,6 +19,7 @@ from ...base.errors import LanguageError
 from ...base.vocabulary import INDEX
 from .construct import data_axes
 from .graph import Statement, tensor_order
+from .loop_ir import LoopIRFunction
 from .tensor import (
     Compute,
     Extern,
@@ -60,7 +61,7 @@ class _Batch:
     def __init__(self, given: Mapping[Tensor, Tensor], extent: Dim) -> None:
         self.made = dict(given)
         self.extent = extent
-        self.functions: dict[object, Callable[..., tuple[np.ndarray, ...]]] = {}
+        self.functions: dict[object, Callable[..., np.ndarray | tuple[np.ndarray, ...]]] = {}
 
     def add(self, tensor: Tensor) -> None:
         """Makes the tensor, whose inputs are made; of a scan all of its tensors."""
@@ -145,7 +146,11 @@ class _Batch:
         wide = tuple([each in self.made for each in op.operands])
         key = id(op.function), op.operands, op.attrs
         if key not in self.functions:  # all results of one function are those of one call
-            self.functions[key] = _by_rows(op.function, wide)
+            function = op.function
+            if isinstance(function, LoopIRFunction):
+                self.functions[key] = function.by_rows(wide)
+            else:
+                self.functions[key] = _by_rows(function, wide)
         operands = tuple([self.made.get(each, each) for each in op.operands])
         return replace(op, operands=operands, function=self.functions[key])
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...base.contract import Contract, Rule, When, handed_in
 from ...base.errors import ExecutorError
+from .loop_ir import LoopIRFunction, qualified_name
 from .tensor import Extern, Tensor
 
 Arrays = tuple[np.ndarray, ...]
@@ -21,8 +22,6 @@ def call_extern(op: Extern, arrays: Mapping[Tensor, np.ndarray]) -> Arrays:
     number of results than is declared.
     """
     what = f"the function {function_name(op)}"
-    if op.gives_loop_ir:
-        raise ExecutorError(f"{what} gives loop IR, which runs in machine code, not beside Python functions")
     with handed_in(what, ExecutorError):
         made = op.function(*[_read_only(arrays[t]) for t in op.operands], **dict(op.attrs))
         results = tuple([np.asarray(result) for result in (made if isinstance(made, tuple) else (made,))])
@@ -83,10 +82,11 @@ def _text(array: np.ndarray) -> str:
     return f"{array.dtype.name}[{', '.join(map(str, array.shape))}]"
 
 
+def extern_kind(op: Extern) -> str:
+    """What an extern's function is, for reasons: a Python function, or loop IR."""
+    return "loop IR written by hand" if op.gives_loop_ir else "a Python function"
+
+
 def function_name(op: Extern) -> str:
-    """`module:name` of the function that an op calls."""
-    module, name = (
-        getattr(op.function, "__module__", "?"),
-        getattr(op.function, "__qualname__", repr(op.function)),
-    )
-    return f"{module}:{name}"
+    """`module:name` of the function that an op calls; the name of loop IR."""
+    return op.function.name if isinstance(op.function, LoopIRFunction) else qualified_name(op.function)

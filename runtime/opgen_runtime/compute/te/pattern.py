@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ...base.arith import Binary, Cast, Compare, Const, Dim, Expr, Select, Var, post_order, structural_equal
 from ...base.vocabulary import OpPattern
+from .extern import extern_kind
 from .graph import tensor_order
 from .tensor import Compute, Extern, IterVar, Read, Reduce, Scan, Tensor, Update
 
@@ -19,14 +20,17 @@ def derive_pattern(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> Reaso
 
     elemwise: every read is at exactly the output's indices, of a tensor of the output's shape.  broadcast: each index
     is one of the output's, in order, or 0 in a dim of 1.  injective: no reduction.  comm_reduce: one reduction.
-    out_elemwise_fusable: a reduction of products of two tensors, or several reductions.  opaque: scans, updates and
-    Python functions.  Several outputs are a tuple if each is injective at most, else opaque.
+    out_elemwise_fusable: a reduction of products of two tensors, or several reductions.  opaque: scans, updates,
+    Python functions and loop IR.  Several outputs are a tuple if each is injective at most, else opaque.
     """
     del inputs  # every tensor without a definition is one
     order = tensor_order(outputs)
     for tensor in order:
-        if isinstance(tensor.op, (Scan, Update, Extern)):
-            kind = {Scan: "a scan", Update: "an update", Extern: "a Python function"}[type(tensor.op)]
+        op = tensor.op
+        if isinstance(op, (Scan, Update, Extern)):
+            kind = (
+                extern_kind(op) if isinstance(op, Extern) else {Scan: "a scan", Update: "an update"}[type(op)]
+            )
             return OpPattern.OPAQUE, f"{tensor.name} is {kind}"
     nodes = {tensor: post_order(tensor.op.body) for tensor in order if isinstance(tensor.op, Compute)}
     found = _reductions(nodes)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...base.arith.expr import Const, Expr, Shape, Var
 from ...base.vocabulary import DType, dataclass
+from .loop_ir import LoopIRFunction
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -160,8 +161,7 @@ class Extern(Operation):
     """A Python function `function(*arrays, **attrs) -> array or tuple of arrays` (an extern).
 
     `outputs`: how many arrays it gives; 0 where that is not said.  `free`: the axes of this tensor whose length the
-    function decides; its shape holds their bounds.  With `gives_loop_ir` it is `function(ins, outs)` of the buffers of
-    the operands and of this tensor, and gives the statement that fills that.
+    function decides; its shape holds their bounds.
     """
 
     operands: tuple[Tensor, ...]
@@ -170,7 +170,11 @@ class Extern(Operation):
     output: int = 0  # which of the function's results this tensor is
     outputs: int = 0
     free: frozenset[int] = frozenset()
-    gives_loop_ir: bool = False
+
+    @property
+    def gives_loop_ir(self) -> bool:
+        """Whether a kernel computes it by statements of its own, and not by a call of Python."""
+        return isinstance(self.function, LoopIRFunction)
 
     def inputs(self) -> tuple[Tensor, ...]:
         return self.operands

@@ -8,6 +8,7 @@ from ...base.arith import Dim, Expr
 from ...base.arith import to_text as expr_text
 from ...base.errors import shown
 from .graph import Statement, tensor_order
+from .loop_ir import LoopIRFunction
 from .tensor import Compute, Extern, Guard, IterVar, Loop, Placeholder, Scan, Tensor, Update
 
 _OPERATORS = {"=": "=", "add": "+=", "mul": "*=", "and": "&=", "or": "|=", "xor": "^="}
@@ -35,12 +36,18 @@ def to_text(outputs: Sequence[Tensor]) -> str:
         elif isinstance(op, Extern):
             operands = ", ".join(t.name for t in op.operands)
             attrs = "".join(f", {k}={shown(v)}" for k, v in op.attrs)
-            name = getattr(op.function, "__qualname__", shown(op.function))
-            lines.append(f"{_head(tensor)} = {name}({operands}{attrs})[{op.output}]")
+            lines.append(f"{_head(tensor)} = {_called(op)}({operands}{attrs})[{op.output}]")
         else:
             assert isinstance(op, Placeholder)
             lines.append(_head(tensor))
     return "\n".join(lines) + "\n"
+
+
+def _called(op: Extern) -> str:
+    function = op.function
+    if isinstance(function, LoopIRFunction):
+        return function.name
+    return getattr(function, "__qualname__", shown(function))
 
 
 def _dim(d: Dim) -> str:

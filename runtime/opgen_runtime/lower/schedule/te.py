@@ -25,6 +25,7 @@ from ...compute.te import (
 from ...compute.te import dsl as _dsl
 from ...compute.te.dsl import *  # noqa: F403  (the language, by its own list of names)
 from ...compute.te.dsl.defined import tensor_of
+from ...compute.te.loop_ir import LoopIRFunction
 from . import Schedule
 from . import create_schedule as _create_schedule
 from .stages.intrinsic import Intrinsic, decl_tensor_intrin
@@ -55,6 +56,7 @@ __all__ = [
     "Extern",
     "Intrinsic",
     "IterVar",
+    "LoopIRFunction",
     "Operation",
     "Placeholder",
     "Read",

@@ -8,6 +8,7 @@ from ....base.arith import Expr, cast, const
 from ....base.errors import LanguageError
 from ....base.vocabulary import DType
 from ..construct import data_axes
+from ..extern import extern_kind
 from ..graph import tensor_order
 from ..tensor import Compute, Extern, Operation, Placeholder, Read, Reduce, Scan, Tensor, Update
 from .local import adjoint_dtype
@@ -127,7 +128,7 @@ class _Reverse:
         if isinstance(op, Compute):
             self._compute(op, reached[0])
         elif isinstance(op, Extern):
-            raise LanguageError(f"{reached[0].name} is a Python function, which has no derived gradient")
+            raise LanguageError(f"{reached[0].name} is {extern_kind(op)}, which has no derived gradient")
         elif isinstance(op, Update):
             seeds, base = seeds_of_update(reached[0], self.adjoint(reached[0]))
             if op.base in self.active:

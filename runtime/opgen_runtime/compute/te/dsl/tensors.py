@@ -15,6 +15,7 @@ from ....base.vocabulary import INDEX, INT64, DType
 from ..construct import checked_dims, data_axes
 from ..construct import placeholder as make_placeholder
 from ..construct import reduce_axis as make_axis
+from ..loop_ir import FunctionOfBuffers, LoopIRFunction
 from ..tensor import Compute, Extern, IterVar, Tensor
 from .axes import number
 from .defined import defining
@@ -135,17 +136,16 @@ def extern(
         raise CallError(f"{name}: {len(shapes)} shapes, but {len(kinds)} dtypes")
     function = _registered(fcompute) if isinstance(fcompute, str) else fcompute
     given = tuple((attrs or {}).items())
-    gives_loop_ir = _parameters(function) == _OF_BUFFERS
-    if gives_loop_ir and (several or given):
-        raise CallError(
-            f"{name}: a function of {' and '.join(_OF_BUFFERS)} has one result, and takes no attrs"
-        )
+    if _parameters(function) == _OF_BUFFERS:
+        function = FunctionOfBuffers(function)
+    if isinstance(function, LoopIRFunction) and (several or given):
+        raise CallError(f"{name}: what loop IR fills is one result, and it takes no attrs")
     made = [
         Tensor(
             name if len(shapes) == 1 else f"{name}_{k}",
             dims,
             DType(kind),
-            Extern(tuple(inputs), function, given, k, len(shapes), gives_loop_ir=gives_loop_ir),
+            Extern(tuple(inputs), function, given, k, len(shapes)),
         )
         for k, (dims, kind) in enumerate(zip(shapes, kinds, strict=True))
     ]

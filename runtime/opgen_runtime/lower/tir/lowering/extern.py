@@ -8,6 +8,7 @@ from functools import partial
 from ....base.contract import handed_in
 from ....base.errors import LoweringError
 from ....compute.te.extern import function_name
+from ....compute.te.loop_ir import LoopIRFunction
 from ....compute.te.tensor import Extern
 from ..nodes.stmt import Buffer, CallPacked, Stmt
 
@@ -17,11 +18,11 @@ def lower_extern(op: Extern, operands: Sequence[Buffer], target: Buffer) -> Stmt
 
     Raises LoweringError for what a function of buffers raises, and where it gives no loop IR.
     """
-    name = function_name(op)
-    if not op.gives_loop_ir:
-        return CallPacked(name, partial(op.function, **dict(op.attrs)), tuple(operands), target, op.output)
+    name, function = function_name(op), op.function
+    if not isinstance(function, LoopIRFunction):
+        return CallPacked(name, partial(function, **dict(op.attrs)), tuple(operands), target, op.output)
     with handed_in(f"the function {name}", LoweringError):
-        made = op.function(list(operands), [target])
+        made = function.loop_ir(operands, [target])
     if not isinstance(made, Stmt):
         raise LoweringError(f"the function {name} gave {made!r:.80}, expected a statement of loop IR")
     return made

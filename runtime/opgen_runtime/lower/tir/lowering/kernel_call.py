@@ -6,35 +6,81 @@ y = tir.call(kernel, x), and a schedule of it  -->  the loops of `kernel` over t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from ....base.arith import Expr, Var, const, evaluate_scalar
+from ....base.arith import Expr, Var, const, dim, evaluate_scalar
 from ....base.arith.expr import Dim, Shape
 from ....base.errors import LoweringError
 from ....base.vocabulary import INDEX, dataclass
 from ....compute.te import Extern, Tensor
+from ....compute.te.loop_ir import LoopIRFunction
 from ..interpretation.interpret import interpret
 from ..nodes.contract import LOWERED, check
 from ..nodes.folding import fold_substitute
-from ..nodes.relocate import Adopted, fresh_buffers, substituted_dim
-from ..nodes.stmt import Buffer, PrimFunc, Stmt
-from ..nodes.visit import map_exprs
+from ..nodes.relocate import Adopted, Relocator, fresh_buffers, substituted_dim
+from ..nodes.stmt import Allocate, Buffer, For, ForKind, PrimFunc, Stmt
+from ..nodes.text import dims_of
+from ..nodes.visit import map_exprs, statements
 
 
 @dataclass(frozen=True, slots=True)
-class KernelCall:
+class KernelCall(LoopIRFunction):
     """A kernel as the function of an extern tensor: lowered it is its loops, called on arrays it is interpreted."""
 
     func: PrimFunc
 
+    @property
+    def name(self) -> str:
+        return self.func.name
+
     def __call__(self, *arrays: np.ndarray) -> np.ndarray:
         sizes = _sizes(self.func, [array.shape for array in arrays])
-        known = {dim: int(size) for dim, size in sizes.items() if isinstance(size, int)}
+        known = {each: int(size) for each, size in sizes.items() if isinstance(size, int)}
         (output,) = self.func.outputs
         (found,) = interpret(self.func, arrays, known)
-        shape = [dim if isinstance(dim, int) else int(evaluate_scalar(dim, known)) for dim in output.shape]
+        shape = [int(n) if isinstance(n, int) else int(evaluate_scalar(n, known)) for n in output.shape]
         return found.reshape(shape)
+
+    def loop_ir(self, ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Stmt:
+        """The kernel's statement over the buffers of its operands and of its result."""
+        func = self.func
+        values = _values(_sizes(func, [buffer.shape for buffer in ins]))
+        moved = dict(zip((*func.inputs, *func.outputs), (*ins, *outs), strict=True))
+        body = map_exprs(func.body, lambda e: fold_substitute(e, values))
+        return fresh_buffers(Adopted(moved, values).stmt(body))
+
+    def by_rows(self, wide: Sequence[bool]) -> KernelCall:
+        return KernelCall(rows_of(self.func, wide))
+
+
+def rows_of(func: PrimFunc, wide: Sequence[bool]) -> PrimFunc:
+    """A kernel for each row of those inputs that are `wide`: these, and the outputs, have one more dim, the first.
+
+    y[i] = x[i] + w[i], of a wide x  -->  parallel for row in range(rows): y[row, i] = x[row, i] + w[i]
+
+    Rows run one after the other where a row has threads, or storage that threads share.
+    """
+    rows, row = dim("rows"), Var(INDEX, "row")
+    is_wide = (*wide, *[True] * len(func.outputs))
+    moved = {
+        buffer: replace(buffer, shape=(rows, *buffer.shape))
+        for buffer, has in zip((*func.inputs, *func.outputs), is_wide, strict=True)
+        if has
+    }
+    body = Relocator(moved, lambda _, indices: (row, *indices)).stmt(func.body)
+    kind = ForKind.SERIAL if any(map(_is_shared, statements(body))) else ForKind.PARALLEL
+    inputs, outputs = ([moved.get(each, each) for each in part] for part in (func.inputs, func.outputs))
+    loop = For(row, const(0, INDEX), rows, kind, body)
+    return replace(
+        func, inputs=tuple(inputs), outputs=tuple(outputs), body=loop, dims=dims_of(inputs, outputs)
+    )
+
+
+def _is_shared(s: Stmt) -> bool:
+    is_parallel = isinstance(s, For) and s.kind is ForKind.PARALLEL
+    return is_parallel or (isinstance(s, Allocate) and s.buffer.scope == "global")
 
 
 def call(kernel: PrimFunc, *operands: Tensor) -> Tensor:
@@ -54,28 +100,18 @@ def call(kernel: PrimFunc, *operands: Tensor) -> Tensor:
         if not isinstance(tensor, Tensor) or tensor.dtype is not buffer.dtype:
             raise LoweringError(f"{name}: {buffer.name} is a tensor of {buffer.dtype}, found {tensor!r:.80}")
     sizes = _sizes(kernel, [tensor.shape for tensor in operands])
-    unbound = [dim.name for dim in kernel.dims if dim not in sizes]
+    unbound = [each.name for each in kernel.dims if each not in sizes]
     if unbound:
         raise LoweringError(f"{name}: the dim {unbound[0]} is that of no operand")
     check(LOWERED, kernel, "the call", own=False)
     (output,) = kernel.outputs
     values = _values(sizes)
-    shape = tuple([substituted_dim(dim, values) for dim in output.shape])
+    shape = tuple([substituted_dim(each, values) for each in output.shape])
     return Tensor(output.name, shape, output.dtype, Extern(operands, KernelCall(kernel), (), 0, 1))
 
 
-def lower_call(call_: KernelCall, operands: Sequence[Buffer], output: Buffer) -> Stmt:
-    """The kernel's statement over the buffers of its operands and of its result."""
-    func = call_.func
-    sizes = _sizes(func, [buffer.shape for buffer in operands])
-    moved = dict(zip((*func.inputs, *func.outputs), (*operands, output), strict=True))
-    values = _values(sizes)
-    body = map_exprs(func.body, lambda e: fold_substitute(e, values))
-    return fresh_buffers(Adopted(moved, values).stmt(body))
-
-
 def _values(sizes: Mapping[Var, Dim]) -> dict[Var, Expr]:
-    return {dim: size if isinstance(size, Expr) else const(size, INDEX) for dim, size in sizes.items()}
+    return {each: size if isinstance(size, Expr) else const(size, INDEX) for each, size in sizes.items()}
 
 
 def _sizes(func: PrimFunc, shapes: Sequence[Shape]) -> dict[Var, Dim]:
@@ -83,8 +119,8 @@ def _sizes(func: PrimFunc, shapes: Sequence[Shape]) -> dict[Var, Dim]:
     sizes: dict[Var, Dim] = {}
     for buffer, shape in zip(func.inputs, shapes, strict=True):
         fits = len(shape) == len(buffer.shape)
-        for dim, extent in zip(buffer.shape, shape, strict=False):
-            wanted = sizes.setdefault(dim, extent) if isinstance(dim, Var) else dim
+        for length, extent in zip(buffer.shape, shape, strict=False):
+            wanted = sizes.setdefault(length, extent) if isinstance(length, Var) else length
             fits = fits and (wanted is extent or (isinstance(wanted, int) and wanted == extent))
         if not fits:
             expected, found = (", ".join(map(str, each)) for each in (buffer.shape, shape))

@@ -16,7 +16,6 @@ from ..nodes.stmt import Allocate, Buffer, For, Load, Prefetch, PrimFunc, Stmt, 
 from ..nodes.visit import block
 from .bound import infer_bound, is_certainly_read, read_region
 from .extern import lower_extern
-from .kernel_call import KernelCall, lower_call
 from .line_prefetch import line_prefetches
 from .reduction import ReductionStage
 from .scan import lower_scan, window_place
@@ -181,8 +180,6 @@ class _Lowering:
             return lower_update(stage.tensor, stage.op, self.values)
         assert isinstance(stage.op, Extern)
         operands = [self.buffers[tensor] for tensor in stage.op.operands]
-        if isinstance(stage.op.function, KernelCall):
-            return lower_call(stage.op.function, operands, self.buffers[stage.tensor])
         return lower_extern(stage.op, operands, self.buffers[stage.tensor])
 
     def _data(self, stage: Stage, domain: Domain) -> Stmt:

@@ -88,7 +88,7 @@ def translate(request: Request) -> Segment | EmptyKernel:
 
 def runs_in_python(op: te.Operation) -> bool:
     """Whether an operation is a hand-written function of arrays."""
-    return isinstance(op, Extern) and not op.gives_loop_ir and not isinstance(op.function, tir.KernelCall)
+    return isinstance(op, Extern) and not op.gives_loop_ir
 
 
 def normalize(segment: Segment) -> Normal | ExternKernel | SymbolicExternKernel:
