@@ -5,8 +5,8 @@ nodes/           statements (stmt), walks over them (visit), over expressions (f
                  write it (written); what it must be at either end of the phases (contract)
 lowering/        schedules to loop IR: what part of every stage is computed where it stands (bound), stages in their
                  loops (lower), reads and reductions inside expressions (values), reductions, scans, updates, tiles
-                 that intrinsics compute (tensorize), kernels that people wrote (kernel_call), one kernel of
-                 several, by conditions on dims (choice)
+                 that intrinsics compute (tensorize), kernels that people wrote (kernel_call), also as ops of the
+                 graph (kernel_op), one kernel of several, by conditions on dims (choice)
 phases/          one file each: from lowered loop IR to what code generation takes
 rewriting/       what several phases do: where loops are split, by guards (linear, open_partition); streams compacted
                  with the count in a register (compaction_loops); rows that callers see a part of (limited)
@@ -23,6 +23,7 @@ from .interpretation.interpret import interpret
 from .lowering.bound import infer_bound
 from .lowering.choice import alike, chosen
 from .lowering.kernel_call import KernelCall, call
+from .lowering.kernel_op import call_kernel as _call_kernel  # noqa: F401  (attached to PrimFunc)
 from .lowering.lower import dims_of, lower, schedule_ops
 from .nodes import visit
 from .nodes.contract import LOWERED, View, check

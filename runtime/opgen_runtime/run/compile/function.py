@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -38,10 +38,12 @@ class TensorFunction:
         arguments: Sequence[Argument],
         make: Make,
         code: Callable[[], FunctionCode],
+        op: Callable[..., Any] | None = None,
     ) -> None:
         """`target`: the text of what it is compiled for.
 
-        `make`: gives kernels; `code`: what is saved, raises ExecutorError where nothing can be.
+        `make`: gives kernels; `code`: what is saved, raises ExecutorError where nothing can be.  `op`: the call of its
+        loop IR in a program; None where that is not known.
         """
         self.name = name
         self.target = target
@@ -51,13 +53,20 @@ class TensorFunction:
         self._dims = vars_of([each.shape for each in (*self.inputs, *self.outputs)])
         self._make = make
         self._code = code
+        self._op = op
         self._kernels: Specialisations[Kernel] = Specialisations()  # by the values of dims
 
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(map(str, self.args))})"
 
-    def __call__(self, *arrays: object) -> np.ndarray | tuple[np.ndarray, ...]:
-        """Raises ExecutorError for arrays that do not fit, CallError for what is none, and MemoryError."""
+    def __call__(self, *arrays: object) -> Any:
+        """The result, as an array or a tuple of them; of inputs that are values of a program a call in that program.
+
+        Raises ExecutorError for arrays that do not fit, CallError for what is none, and MemoryError.  In a program
+        raises as kernels do, and ExecutorError for a function that was loaded, or calls Python functions.
+        """
+        if any([type(each) is not np.ndarray for each in arrays]) and _is_of_program(arrays):
+            return self._traced(arrays)
         given = self._given(arrays)
         dims = self._values(given)
         kernel = self._kernels.made(dims, lambda: self._kernel(dims))
@@ -80,6 +89,13 @@ class TensorFunction:
         with importing:
             from .store.function_file import encode
         return unpickled, (encode(self._code()),)
+
+    def _traced(self, values: Sequence[object]) -> Any:
+        if self._op is None:
+            raise ExecutorError(
+                f"{self!r} has no loop IR, of which programs are made: it was loaded, or calls Python functions"
+            )
+        return self._op(*values)
 
     def _given(self, arrays: Sequence[object]) -> list[tuple[Argument, np.ndarray]]:
         """The arguments that have arrays, with these; results are the caller's own arrays."""
@@ -123,6 +139,13 @@ class TensorFunction:
         if all(0 in slot.shape for slot in outputs):
             return EmptyKernel(self.name, inputs, outputs)
         return self._make(inputs, outputs, dims)
+
+
+def _is_of_program(values: Sequence[object]) -> bool:
+    """Whether there is a value of a program that is being built among them."""
+    with importing:  # as below
+        from ...ir import Expr, Traced
+    return any(isinstance(each, Expr | Traced) for each in values)
 
 
 def _admitted(value: object, what: str) -> np.ndarray:

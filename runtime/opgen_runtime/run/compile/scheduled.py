@@ -73,8 +73,8 @@ def build_schedule(
     arguments = [_argument(each, each in program.outputs) for each in args]
     if _is_in_python(schedule):
         return _in_python(program, arguments)
-    *_, (_, emitted) = through_kernel(written, between("split", "emit"))
-    return _function(written, arguments, emitted)
+    made = {stage.name: record for stage, record in through_kernel(written, between("split", "emit"))}
+    return _function(written, arguments, made["emit"], made["lower"].func)
 
 
 @rare_collections()
@@ -111,7 +111,7 @@ def build_loop_ir(
     written = Written(program, None, context.hooks, context.instruments)
     *_, (_, emitted) = through_kernel(written, between("lower", "emit"), lowered)
     arguments = [_argument(each, each in outputs) for each in (*inputs, *outputs)]
-    return _function(written, arguments, emitted)
+    return _function(written, arguments, emitted, func)
 
 
 def _symbol(name: str) -> str:
@@ -124,8 +124,10 @@ def _argument(tensor: Tensor, is_output: bool) -> Argument:
     return Argument(tensor.name, tensor.shape, tensor.dtype, is_output)
 
 
-def _function(written: Written, arguments: Sequence[Argument], emitted: Emitted) -> TensorFunction:
-    """The function of a kernel as LLVM IR."""
+def _function(
+    written: Written, arguments: Sequence[Argument], emitted: Emitted, func: tir.PrimFunc
+) -> TensorFunction:
+    """The function of a kernel as LLVM IR; `func`: as it was lowered."""
     program, compiled = written.program, _compiled(written, emitted)
     dims = program.variables
 
@@ -144,7 +146,7 @@ def _function(written: Written, arguments: Sequence[Argument], emitted: Emitted)
             tuple(imports_of(object_code)),
         )
 
-    return TensorFunction(program.name, str(program.target), arguments, LazilyLoaded(load), code)
+    return TensorFunction(program.name, str(program.target), arguments, LazilyLoaded(load), code, func)
 
 
 def _in_python(program: Program, arguments: Sequence[Argument]) -> TensorFunction:

@@ -128,7 +128,9 @@ class _Reverse:
         if isinstance(op, Compute):
             self._compute(op, reached[0])
         elif isinstance(op, Extern):
-            raise LanguageError(f"{reached[0].name} is {extern_kind(op)}, which has no derived gradient")
+            raise LanguageError(
+                f"{reached[0].name} is {extern_kind(op)}, which has no derived gradient; rt.custom_vjp gives it one"
+            )
         elif isinstance(op, Update):
             seeds, base = seeds_of_update(reached[0], self.adjoint(reached[0]))
             if op.base in self.active:

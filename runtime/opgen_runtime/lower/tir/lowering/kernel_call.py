@@ -89,25 +89,45 @@ def call(kernel: PrimFunc, *operands: Tensor) -> Tensor:
     Dims of the kernel take the extents of the operands' shapes.  Raises LoweringError for other operands than its
     inputs (their number, dtypes and shapes), for a kernel of several outputs, and for a dim that no operand has.
     """
-    name = kernel.name
-    if len(kernel.outputs) != 1:
-        raise LoweringError(
-            f"{name} has {len(kernel.outputs)} outputs; a tensor is computed by a kernel of one"
-        )
+    check_callable(kernel)
+    reason = why_not_operands(kernel, operands)
+    if reason is not None:
+        raise LoweringError(reason)
+    (output,) = kernel.outputs
+    shape = result_shape(kernel, [tensor.shape for tensor in operands])
+    return Tensor(output.name, shape, output.dtype, Extern(operands, KernelCall(kernel), (), 0, 1))
+
+
+def why_not_operands(kernel: PrimFunc, operands: Sequence[object]) -> str | None:
+    """Why a kernel cannot compute a tensor of these; None where it can."""
     if len(operands) != len(kernel.inputs):
-        raise LoweringError(f"{name} takes {len(kernel.inputs)} operands, found {len(operands)}")
+        return f"{kernel.name} takes {len(kernel.inputs)} operands, found {len(operands)}"
+    shapes: list[Shape] = []
     for buffer, tensor in zip(kernel.inputs, operands, strict=True):
         if not isinstance(tensor, Tensor) or tensor.dtype is not buffer.dtype:
-            raise LoweringError(f"{name}: {buffer.name} is a tensor of {buffer.dtype}, found {tensor!r:.80}")
-    sizes = _sizes(kernel, [tensor.shape for tensor in operands])
-    unbound = [each.name for each in kernel.dims if each not in sizes]
+            return f"{kernel.name}: {buffer.name} is a tensor of {buffer.dtype}, found {tensor!r:.80}"
+        shapes.append(tensor.shape)
+    return _bound(kernel, shapes)[1]
+
+
+def check_callable(kernel: PrimFunc) -> None:
+    """Raises LoweringError for a kernel that computes no tensor of its inputs: of several outputs, or open dims."""
+    if len(kernel.outputs) != 1:
+        raise LoweringError(
+            f"{kernel.name} has {len(kernel.outputs)} outputs; a tensor is computed by a kernel of one"
+        )
+    bound = {each for buffer in kernel.inputs for each in buffer.shape}
+    unbound = [each.name for each in kernel.dims if each not in bound]
     if unbound:
-        raise LoweringError(f"{name}: the dim {unbound[0]} is that of no operand")
+        raise LoweringError(f"{kernel.name}: the dim {unbound[0]} is that of no operand")
     check(LOWERED, kernel, "the call", own=False)
+
+
+def result_shape(kernel: PrimFunc, shapes: Sequence[Shape]) -> Shape:
+    """The shape of the result for inputs of these shapes.  Raises LoweringError where one does not fit."""
     (output,) = kernel.outputs
-    values = _values(sizes)
-    shape = tuple([substituted_dim(each, values) for each in output.shape])
-    return Tensor(output.name, shape, output.dtype, Extern(operands, KernelCall(kernel), (), 0, 1))
+    values = _values(_sizes(kernel, shapes))
+    return tuple([substituted_dim(each, values) for each in output.shape])
 
 
 def _values(sizes: Mapping[Var, Dim]) -> dict[Var, Expr]:
@@ -116,6 +136,14 @@ def _values(sizes: Mapping[Var, Dim]) -> dict[Var, Expr]:
 
 def _sizes(func: PrimFunc, shapes: Sequence[Shape]) -> dict[Var, Dim]:
     """What the dims of a kernel are for inputs of these shapes.  Raises LoweringError where one does not fit."""
+    sizes, reason = _bound(func, shapes)
+    if reason is not None:
+        raise LoweringError(reason)
+    return sizes
+
+
+def _bound(func: PrimFunc, shapes: Sequence[Shape]) -> tuple[dict[Var, Dim], str | None]:
+    """What the dims of a kernel are for inputs of these shapes, and the first misfit, if there is one."""
     sizes: dict[Var, Dim] = {}
     for buffer, shape in zip(func.inputs, shapes, strict=True):
         fits = len(shape) == len(buffer.shape)
@@ -124,5 +152,7 @@ def _sizes(func: PrimFunc, shapes: Sequence[Shape]) -> dict[Var, Dim]:
             fits = fits and (wanted is extent or (isinstance(wanted, int) and wanted == extent))
         if not fits:
             expected, found = (", ".join(map(str, each)) for each in (buffer.shape, shape))
-            raise LoweringError(f"{func.name}: {buffer.name} has the shape [{expected}], found [{found}]")
-    return sizes
+            known = ", ".join([f"{each} = {sizes[each]}" for each in buffer.shape if each in sizes])
+            reason = f"{func.name}: {buffer.name} has the shape [{expected}], found [{found}]"
+            return sizes, f"{reason}; {known}" if known else reason
+    return sizes, None

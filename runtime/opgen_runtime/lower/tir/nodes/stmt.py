@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any, ClassVar
 
 from ....base import GENERIC, Machine, Vectors
 from ....base.arith.expr import Expr, Shape, Var
@@ -283,6 +284,8 @@ class PrimFunc:
     vectors: Vectors | None = None
     machine: Machine = GENERIC
     options: Options = DEFAULTS
+    __call__: ClassVar[Callable[..., Any]]
+    """A call of the kernel as an op of the graph; made in `lowering/kernel_op.py`, and attached there."""
 
     def __str__(self) -> str:
         from .text import to_text  # which stands on this module

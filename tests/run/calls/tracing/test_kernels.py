@@ -1,0 +1,150 @@
+"""Kernels of loop IR that are called in traced functions: parts of the program, as ops are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import opgen_runtime as rt
+from opgen_runtime import te, tir
+from opgen_runtime.base.errors import (
+    CallError,
+    DTypeError,
+    ExecutorError,
+    LoweringError,
+    OpgenError,
+    PassError,
+    ShapeError,
+)
+from opgen_runtime.lower.tir.lowering.kernel_op import NAMESPACE, op_of
+from opgen_runtime.operator.registry import loaded_ops, remove_op
+
+X, W = np.arange(5, dtype="float32"), np.float32([1, 2, 3, 4, 5])
+
+
+@tir.kernel("(x: float32[n], w: float32[n]) -> (y: float32[n])")
+def scaled(x, w, y, n):
+    for i in tir.parallel(n):
+        y[i] = x[i] * w[i]
+
+
+@tir.kernel("(x: float32[n, 3]) -> (y: float32[n + 1])")
+def sums(x, y, n):
+    y[n] = 0.0
+    for i in range(n):
+        total = tir.allocate((1,), "float32")
+        total[0] = 0.0
+        for k in range(3):
+            total[0] += x[i, k]
+        y[i] = total[0]
+
+
+TWO = tir.parse("two(x: int8[1]) -> (y: int8[1], z: int8[1]):\n    y[0] = x[0]\n    z[0] = x[0]\n")
+
+
+@pytest.fixture(autouse=True)
+def registry() -> Iterator[None]:
+    yield
+    for op in loaded_ops():
+        if NAMESPACE in op.name.split("."):
+            remove_op(op.name)
+
+
+def test_a_call_is_a_call_of_an_op() -> None:
+    run = rt.jit(lambda x, w: scaled(x + 1, w) * 2)
+    assert str(run.trace(X, W)) == (
+        "fn (%x: Tensor[(5,), float32], %w: Tensor[(5,), float32]) {\n"
+        "  %0 = add(%x, 1.0f);\n"
+        f"  %1 = {op_of(scaled).name}(%0, %w);\n"
+        "  multiply(%1, 2.0f)\n"
+        "}"
+    )
+    np.testing.assert_array_equal(run(X, W), (X + 1) * W * 2)
+    np.testing.assert_array_equal(rt.jit(scaled)(X, W), X * W)
+
+
+def test_equal_kernels_are_one_op() -> None:
+    assert op_of(tir.parse(str(scaled))) is op_of(scaled)
+    assert op_of(tir.parse(str(scaled).replace("*", "+"))) is not op_of(scaled)
+
+
+def test_open_dims_are_those_of_its_buffers() -> None:
+    rows = rt.dim("rows")
+    x = rt.var("x", rt.TensorType((rows, 3), "float32"))
+    body = sums(rt.ops.relu(x))
+    assert str(body.checked_type) == "Tensor[(rows + 1,), float32]"
+    built = rt.build(rt.Function((x,), body))
+    assert built.why_interpreted is None
+    for size in (0, 1, 4):
+        found = built.run([np.ones((size, 3), "float32")])
+        np.testing.assert_array_equal(found, [3.0] * size + [0.0])
+
+
+def test_a_batch_is_a_loop_around_its_loops() -> None:
+    rows = np.stack([X, X + 1, X + 2])
+    wanted = rows * W + rows
+    np.testing.assert_array_equal(rt.vmap(lambda x, w: scaled(x, w) + x, in_axes=(0, None))(rows, W), wanted)
+    np.testing.assert_array_equal(rt.vmap(scaled, in_axes=1, out_axes=1)(rows.T, rows.T), (rows * rows).T)
+
+
+def test_a_gradient_is_what_custom_vjp_gives() -> None:
+    loss = rt.grad(lambda x, w: scaled(x, w).sum(), argnums=(0, 1))
+    with pytest.raises(PassError, match=r"has no gradient for x: .*loop IR written by hand.*custom_vjp"):
+        loss(X, W)
+    product = rt.custom_vjp(scaled)
+    product.defvjp(lambda x, w: (scaled(x, w), (x, w)), lambda r, g: (scaled(g, r[1]), scaled(g, r[0])))
+    found = rt.grad(lambda x, w: product(x, w).sum(), argnums=(0, 1))(X, W)
+    np.testing.assert_array_equal(found[0], W)
+    np.testing.assert_array_equal(found[1], X)
+
+
+def test_built_functions_are_parts_of_programs_too(tmp_path: Path) -> None:
+    x = te.placeholder((5,), name="x")
+    thrice = te.compute((5,), lambda i: x[i] * 3.0, name="thrice")
+    for built, wanted in (
+        (rt.build(scaled), lambda x: x * x - x),
+        (rt.build(te.create_schedule(thrice), [thrice, x]), lambda x: x * 3 - x),
+    ):
+        given = len(built.inputs)
+        run = rt.jit(lambda x, built=built, given=given: built(*[x] * given) - x)
+        np.testing.assert_array_equal(run(X), wanted(X))
+    built.save(tmp_path / "thrice.bin")
+    with pytest.raises(
+        ExecutorError, match=r"thrice.* has no loop IR, of which programs are made: it was loaded"
+    ):
+        rt.jit(rt.load_function(tmp_path / "thrice.bin"))(X)
+    ordered = te.extern((5,), [x], np.sort, name="ordered")
+    with pytest.raises(ExecutorError, match=r"has no loop IR.* or calls Python functions"):
+        rt.jit(rt.build(te.create_schedule(ordered), [x, ordered]))(X)
+
+
+WRONG: dict[str, tuple[Callable[[], object], type[OpgenError], str]] = {
+    "a shape": (
+        lambda: rt.jit(scaled)(X, W[:3]),
+        ShapeError,
+        r"scaled: w has the shape \[n\], found \[3\]; n = 5\n  at .*test_kernels.py",
+    ),
+    "a rank": (lambda: rt.jit(sums)(X), ShapeError, r"sums: x has the shape \[n, 3\], found \[5\]"),
+    "a dtype": (
+        lambda: rt.jit(scaled)(X, W.astype("int64")),
+        DTypeError,
+        "argument 'w' has dtype int64, expected float32",
+    ),
+    "operands": (lambda: rt.jit(scaled)(X), CallError, "missing argument 'w'"),
+    "the result": (lambda: rt.jit(rt.build(scaled))(X, W, X), CallError, "too many arguments: expected 2"),
+    "outputs": (
+        lambda: rt.jit(TWO)(np.zeros(1, "int8")),
+        LoweringError,
+        "two has 2 outputs; a tensor is computed",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WRONG)
+def test_what_does_not_fit_is_refused(what: str) -> None:
+    make, error, message = WRONG[what]
+    with pytest.raises(error, match=message):
+        make()
