@@ -12,6 +12,7 @@ from opgen_runtime.base.vocabulary import OpPattern
 from opgen_runtime.operator import parse_layout
 
 from ..diagnostics import Diagnostics, Edit, Suggestion, did_you_mean
+from ..document import TextNode
 from ..expression.allowed import BUILTINS
 from ..expression.reference import check_reference
 from ..expression.scope import Namespace
@@ -33,7 +34,7 @@ from .proofs.remainder import sound_part
 from .proofs.run import Checked, failures, run
 from .proofs.trials import Trials
 from .signatures.attrs import check_attrs
-from .signatures.externs import ExternRoots, check_extern
+from .signatures.externs import ExternRoots, check_extern, check_kernel
 from .signatures.gradients import check_gradients
 from .signatures.signature import check_signature
 from .signatures.tests import check_cases
@@ -185,19 +186,36 @@ def _trials(
 def _strategy(
     op: OpDef, entry: StrategyDef, namespace: Namespace, roots: ExternRoots, diagnostics: Diagnostics
 ) -> CheckedStrategy:
-    schedule = entry.schedule.value
-    if ":" in schedule:
-        check_extern(entry.schedule, roots, ["outputs", "target"], diagnostics)
-    elif not schedule.replace(".", "_").isidentifier():
-        text = f"`{schedule[:60]}` is neither a schedule of the library nor `package.module:function`"
-        diagnostics.error("strategy", text, entry.schedule.place)
+    if entry.schedule is not None:
+        _check_schedule(entry.schedule, roots, diagnostics)
+    if entry.kernel is not None:
+        _check_kernel(op, entry.kernel, roots, diagnostics)
     when = None
     if entry.when is not None:
         body = Translator(namespace, static=True).expression(entry.when, {})
         when = make_lambda(namespace.used(entry.when), body, entry.when.place)
     target = "" if entry.target is None else entry.target.value
     layouts = _asked_layouts(op, entry, diagnostics)
-    return CheckedStrategy(entry.name.value, target, schedule, when, entry.when_text, entry.plevel, layouts)
+    schedule, kernel = ("" if each is None else each.value for each in (entry.schedule, entry.kernel))
+    return CheckedStrategy(
+        entry.name.value, target, schedule, kernel, when, entry.when_text, entry.plevel, layouts
+    )
+
+
+def _check_schedule(schedule: TextNode, roots: ExternRoots, diagnostics: Diagnostics) -> None:
+    if ":" in schedule.value:
+        check_extern(schedule, roots, ["outputs", "target"], diagnostics)
+    elif not schedule.value.replace(".", "_").isidentifier():
+        text = f"`{schedule.value[:60]}` is neither a schedule of the library nor `package.module:function`"
+        diagnostics.error("strategy", text, schedule.place)
+
+
+def _check_kernel(op: OpDef, kernel: TextNode, roots: ExternRoots, diagnostics: Diagnostics) -> None:
+    """A kernel is there, and computes the one result of the op."""
+    if len(op.outputs) != 1 or op.outputs[0].variadic is not None or op.dynamic:
+        text = "a kernel computes one result, whose size does not depend on data"
+        diagnostics.error("strategy", text, kernel.place)
+    check_kernel(kernel, roots, diagnostics)
 
 
 def _asked_layouts(op: OpDef, entry: StrategyDef, diagnostics: Diagnostics) -> dict[str, str]:

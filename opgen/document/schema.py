@@ -136,8 +136,13 @@ class StrategyPart(_Part):
 
     name: Filled = Field(description="What the implementation is called.", examples=["small_rows"])
     target: Filled | None = Field(None, description="The target it is for; all without it.", examples=["x86"])
-    schedule: Filled = Field(
-        description="A schedule of the library, or a function.", examples=["reduce", "myops.schedules:rows"]
+    schedule: Filled | None = Field(
+        None,
+        description="A schedule of the library, or a function.",
+        examples=["reduce", "myops.schedules:rows"],
+    )
+    kernel: Filled | None = Field(
+        None, description="A kernel written by hand, instead.", examples=["myops.kernels:product"]
     )
     when: Filled | None = Field(None, description="When it applies.", examples=["K <= 64"])
     plevel: Whole = Field(10, description="The greatest that applies is used.", examples=[15])

@@ -167,7 +167,8 @@ class CheckedStrategy:
 
     name: str
     target: str
-    schedule: str  # a function of `opgen_runtime.lower.library.schedules`, or `package.module:function`
+    schedule: str  # a function of `opgen_runtime.lower.library.schedules`, or `package.module:function`; "" of a kernel
+    kernel: str  # `package.module:kernel`, or ""
     when: ast.Lambda | None
     when_text: str | None
     plevel: int
@@ -313,6 +314,14 @@ class CheckedOp:
     def externs(self) -> tuple[str, ...]:
         """Every `python:` and `te:` reference of the declaration."""
         schedules = (entry.schedule for entry in self.strategy if ":" in entry.schedule)
+        kernels = (entry.kernel for entry in self.strategy if entry.kernel)
         upgrades = (each.extern for each in self.upgrades)
-        found = (self.extern, self.expression, self.signature.relation_extern, *schedules, *upgrades)
+        found = (
+            self.extern,
+            self.expression,
+            self.signature.relation_extern,
+            *schedules,
+            *kernels,
+            *upgrades,
+        )
         return tuple(extern for extern in found if extern is not None)

@@ -94,7 +94,8 @@ class DynamicDef:
 class StrategyDef:
     name: TextNode
     target: TextNode | None
-    schedule: TextNode
+    schedule: TextNode | None
+    kernel: TextNode | None
     when: s.Expression | None
     when_text: str | None
     plevel: int

@@ -114,7 +114,7 @@ def strategy_tree(entry: CheckedStrategy) -> ast.Call:
     """`_d.StrategyEntry(...)`."""
     when = {} if entry.when is None else {"when": entry.when, "when_text": entry.when_text}
     plevel = {} if entry.plevel == _PLEVEL else {"plevel": entry.plevel}
-    given = _given(target=entry.target, schedule=entry.schedule)
+    given = _given(target=entry.target, schedule=entry.schedule, kernel=entry.kernel)
     layouts = {"layouts": dict(entry.layouts)} if entry.layouts else {}
     return call("_d.StrategyEntry", entry.name, **given, **when, **plevel, **layouts)
 

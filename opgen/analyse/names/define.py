@@ -234,7 +234,14 @@ class _Definer:
     def _strategy(self, part: StrategyPart) -> StrategyDef:
         when = None if part.when is None else self._expression(part.when)
         text = _text(part.when)
-        return StrategyDef(part.name, part.target, part.schedule, when, text, part.plevel, part.layouts)
+        if part.schedule is None and part.kernel is None:
+            self._missing("schedule", part.name.place, "strategy")
+        if part.schedule is not None and part.kernel is not None:
+            message = "`schedule` and `kernel` are two ways to compute; expected one"
+            self.diagnostics.error("bad-value", message, part.kernel.place)
+        return StrategyDef(
+            part.name, part.target, part.schedule, part.kernel, when, text, part.plevel, part.layouts
+        )
 
     def _upgrades(self) -> tuple[UpgradeDef, ...]:
         found: list[UpgradeDef] = []

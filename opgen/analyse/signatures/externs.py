@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -27,14 +27,10 @@ def check_extern(
 ) -> str | None:
     """The reference `package.module:function` if such a function takes these arguments; else why not is reported."""
     module, _, function = node.value.partition(":")
-    path, reason, hint = _find(module, roots)
-    if path is None:
-        diagnostics.error("extern", reason, node.place, hint)
+    body = _body(module, node, roots, diagnostics)
+    if body is None:
         return None
-    functions = _functions(path)
-    if functions is None:
-        diagnostics.error("extern", f"the source of `{module}` cannot be read", node.place)
-        return None
+    functions = {each.name: each for each in body if isinstance(each, ast.FunctionDef)}
     found = functions.get(function)
     if found is None:
         text = f"`{module}` has no function `{function}` at its top level"
@@ -45,6 +41,56 @@ def check_extern(
         diagnostics.error("extern", f"`{node.value}` {problem}", node.place)
         return None
     return node.value
+
+
+def check_kernel(node: TextNode, roots: ExternRoots, diagnostics: Diagnostics) -> None:
+    """Reports why `package.module:kernel` is no kernel: a function under `@tir.kernel(...)`, or `tir.parse(...)`."""
+    module, colon, name = node.value.partition(":")
+    if not colon:
+        text = f"`{node.value[:60]}` is no kernel; expected `package.module:kernel`"
+        diagnostics.error("strategy", text, node.place)
+        return
+    body = _body(module, node, roots, diagnostics)
+    if body is None:
+        return
+    kernels = dict(_kernels(body))
+    if name not in kernels:
+        text = f"`{module}` has no kernel `{name}` at its top level"
+        diagnostics.error("extern", text, node.place, did_you_mean(name, kernels))
+
+
+def _kernels(body: Sequence[ast.stmt]) -> Iterator[tuple[str, ast.expr]]:
+    """The names of kernels, and the calls that make them."""
+    for each in body:
+        if isinstance(each, ast.FunctionDef):
+            yield from [(each.name, made) for made in each.decorator_list if _calls(made, "kernel")]
+        elif isinstance(each, ast.Assign) and _calls(each.value, "parse"):
+            yield from [(target.id, each.value) for target in each.targets if isinstance(target, ast.Name)]
+
+
+def _calls(node: ast.expr, function: str) -> bool:
+    """Whether an expression is a call of `function`, or of `<anything>.function`."""
+    if not isinstance(node, ast.Call):
+        return False
+    called = node.func
+    return (called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")) == function
+
+
+def _body(
+    module: str, node: TextNode, roots: ExternRoots, diagnostics: Diagnostics
+) -> Sequence[ast.stmt] | None:
+    """The statements of a module of the project; None where it cannot be read, which is reported."""
+    path, reason, hint = _find(module, roots)
+    if path is None:
+        diagnostics.error("extern", reason, node.place, hint)
+        return None
+    try:
+        if path.stat().st_size <= _MAX_BYTES:
+            return ast.parse(path.read_text(encoding="utf-8")).body
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        pass
+    diagnostics.error("extern", f"the source of `{module}` cannot be read", node.place)
+    return None
 
 
 def _find(module: str, roots: ExternRoots) -> tuple[Path | None, str, str | None]:
@@ -59,16 +105,6 @@ def _find(module: str, roots: ExternRoots) -> tuple[Path | None, str, str | None
         if candidate.is_file():
             return candidate, "", None
     return None, f"there is no module `{module}` in the project", None
-
-
-def _functions(path: Path) -> dict[str, ast.FunctionDef] | None:
-    try:
-        if path.stat().st_size > _MAX_BYTES:
-            return None
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
 def _misfit(function: ast.FunctionDef, arguments: Sequence[str]) -> str | None:

@@ -15,10 +15,11 @@ from ..operator import AttrField, Attrs, Op, Signature
 class StrategyEntry:
     """One entry of a declaration's `strategy:`.
 
-    `schedule`: a function of `opgen_runtime.lower.library.schedules`, or `package.module:function`.  `target`: keys
-    it is for, "" for every target.  `when`: a condition whose parameter names say which names of the binding it
-    needs; `when_text` is its source.  The applicable entry with the highest `plevel` is used.  `layouts`: those that it
-    would have the operands in, by layout attr.
+    `schedule`: a function of `opgen_runtime.lower.library.schedules`, or `package.module:function`.  `kernel`:
+    `package.module:kernel`, loop IR that computes the op where it takes the call's operands.  `target`: keys it is
+    for, "" for every target.  `when`: a condition whose parameter names say which names of the binding it needs;
+    `when_text` is its source.  The applicable entry with the highest `plevel` is used.  `layouts`: those that it would
+    have the operands in, by layout attr.
     """
 
     name: str
@@ -28,6 +29,7 @@ class StrategyEntry:
     when_text: str | None = None
     plevel: int = 10
     layouts: Mapping[str, str] = field(default_factory=dict, hash=False)
+    kernel: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+from pathlib import Path
 
 import pytest
 
 from opgen.analyse import check_project
-from opgen.diagnostics import Diagnostic
+from opgen.diagnostics import Diagnostic, to_text
 from opgen.model.statement import strategy_tree
 
 HEAD = 'op: one\ninputs: {x: {shape: "N", dtype: float}}\noutputs: {out: {shape: "N", dtype: x.dtype}}\n'
@@ -104,6 +105,54 @@ def test_a_strategy_without_a_target_is_for_every_target() -> None:
     text = "compute: out[i] = x[i]\nstrategy: [{name: one, schedule: injective}]\n"
     (op,) = check_project({"one.yaml": HEAD + text + TAIL})[0]
     assert op.strategy[0].target == ""
+
+
+KERNEL = """\
+op: halves
+inputs: {x: {shape: "N", dtype: float32}}
+outputs: {out: {shape: N, dtype: float32}}
+compute: out[i] = x[i] * 0.5
+reference: out = x / 2
+tests: [{x: "float32[4]"}]
+strategy: [{name: pairs, kernel: "mine.kernels:NAME", when: N % 2 == 0}]
+"""
+
+
+def test_a_strategy_names_a_kernel(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(
+        "from opgen_runtime import tir\n\nraise SystemExit('imported')\n\n\n"
+        "@tir.kernel('(x: float32[n]) -> (y: float32[n])')\ndef read(x, y, n):\n    pass\n\n\n"
+        "text = tir.parse('...')\n\n\ndef plain(x, y, n):\n    pass\n"
+    )
+
+    def check(text: str) -> str:
+        ops, found = check_project({"s.yaml": text}, packages={"mine": tmp_path})
+        return ast.unparse(strategy_tree(ops[0].strategy[0])) if ops else to_text(found).split("\n")[0]
+
+    for name in ("read", "text"):
+        assert check(KERNEL.replace("NAME", name)) == (
+            f"_d.StrategyEntry('pairs', kernel='mine.kernels:{name}', "
+            "when=lambda N: _l.equal(_l.floormod(N, 2), 0), when_text='N % 2 == 0')"
+        )
+    wrong = {
+        "mine.kernels:plain": "s.yaml:7:34: error[extern]: `mine.kernels` has no kernel `plain` at its top level",
+        "mine.nowhere:read": "s.yaml:7:34: error[extern]: there is no module `mine.nowhere` in the project",
+        "read": "s.yaml:7:34: error[strategy]: `read` is no kernel; expected `package.module:kernel`",
+    }
+    for name, message in wrong.items():
+        assert check(KERNEL.replace("mine.kernels:NAME", name)) == message
+    read = KERNEL.replace("NAME", "read")
+    assert check(read.replace("when:", "schedule: generic, when:")) == (
+        "s.yaml:7:34: error[bad-value]: `schedule` and `kernel` are two ways to compute; expected one"
+    )
+    assert check(read.replace('kernel: "mine.kernels:read", ', "")) == (
+        "s.yaml:7:19: error[missing-key]: the key `schedule` must be given"
+    )
+    several = read.replace("outputs: {", "outputs: {more: {shape: N, dtype: float32}, ")
+    several = several.replace(
+        "compute: out[i] = x[i] * 0.5", "compute: |\n  out[i] = x[i] * 0.5\n  more[i] = x[i]"
+    ).replace("reference: out = x / 2", "reference: |\n  out = x / 2\n  more = x")
+    assert "a kernel computes one result, whose size does not depend on data" in check(several)
 
 
 BRANCHES = {

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from inspect import signature
 from typing import Any
 
 from ....base.contract import handed_in
 from ....base.errors import StrategyError, shown
 from ....base.vocabulary import OpPattern, dataclass
+from ....compute.te import Tensor
 from ....declaration import StrategyEntry
-from ....operator import Attrs, Op, Type
+from ....declaration.compute import OperandTensors
+from ....operator import Attrs, Binding, Op, Type
+from ...tir import PrimFunc
+from ...tir import call as call_kernel
+from ...tir.lowering.kernel_call import why_not_operands
 from .generic import GenericFunction, HasKeys
-from .library import schedule_named
+from .library import kernel_named, schedule_named
 from .op_strategy import OpStrategy, Selection
 
 
@@ -58,20 +64,34 @@ def strategy_of(op: Op, call: StrategyCall, target: HasKeys) -> tuple[OpStrategy
         raise StrategyError(
             f"{op.name}: its strategy is {declared!r:.80}, expected an OpStrategy or a function"
         )
-    return _from_entries(op, declared or (), call.pattern), ""
+    return _from_entries(op, declared or (), call), ""
 
 
-def _from_entries(op: Op, entries: Sequence[StrategyEntry], known: OpPattern | None) -> OpStrategy:
+def _from_entries(op: Op, entries: Sequence[StrategyEntry], call: StrategyCall) -> OpStrategy:
     strategy = OpStrategy()
-    pattern = OpPattern(op.get_attr("TOpPattern", OpPattern.OPAQUE)) if known is None else known
+    of_op = OpPattern(op.get_attr("TOpPattern", OpPattern.OPAQUE))
+    pattern = of_op if call.pattern is None else call.pattern
     for entry in entries:
-        schedule = schedule_named(entry.schedule or "generic")
-        keys = tuple(key.strip() for key in entry.target.split(",") if key.strip())
+        kernel = kernel_named(entry.kernel) if entry.kernel else None
         strategy.add_implementation(
-            None, schedule, entry.name, entry.plevel, entry.when, entry.when_text or "", keys, entry.layouts
+            None if kernel is None else partial(_by_kernel, kernel),
+            schedule_named(entry.schedule or "generic"),
+            entry.name,
+            entry.plevel,
+            entry.when,
+            entry.when_text or "",
+            tuple(key.strip() for key in entry.target.split(",") if key.strip()),
+            entry.layouts,
+            None if kernel is None else why_not_operands(kernel, call.inputs),
         )
     name = f"generic.{pattern.name.lower()}"
     return strategy.add_default(schedule_named("generic"), name)
+
+
+def _by_kernel(kernel: PrimFunc, binding: Binding, operands: Sequence[OperandTensors]) -> tuple[Tensor, ...]:
+    """A compute of an op: what a kernel gives for the tensors of its operands."""
+    groups = [each if isinstance(each, tuple) else () if each is None else (each,) for each in operands]
+    return (call_kernel(kernel, *[tensor for group in groups for tensor in group]),)
 
 
 def _called(op: Op, function: Callable[..., object], call: StrategyCall, target: HasKeys) -> OpStrategy:

@@ -49,6 +49,18 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
+class Decided:
+    """A condition that was decided for the call at hand, when the strategy was made; `reason`: why it does not hold."""
+
+    reason: str
+    text: str = ""
+
+    def why_not(self, names: Mapping[str, Any]) -> str | None:
+        """The reason."""
+        return self.reason
+
+
+@dataclass(frozen=True, slots=True)
 class Implementation:
     """One way to compile an op: its schedule, and its compute where that is not the op's own.
 
@@ -61,7 +73,7 @@ class Implementation:
     schedule: AnyFunction
     compute: AnyFunction | None = None
     plevel: int = 10
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Condition | Decided, ...] = ()
     keys: tuple[str, ...] = ()
     is_default: bool = False
     layouts: Mapping[str, str] = field(default_factory=dict)
@@ -150,11 +162,12 @@ class OpStrategy:
         text: str = "",
         keys: tuple[str, ...] = (),
         layouts: Mapping[str, str] | None = None,
+        why_not: str | None = None,
     ) -> OpStrategy:
         """Adds an implementation, under the conditions of enclosing `under` blocks and its own.
 
-        `compute` None: the op's.  `layouts`: what its operands should lie in, `{"data_layout": "NHWC"}`.  Raises
-        StrategyError for a name that is taken.
+        `compute` None: the op's.  `layouts`: what its operands should lie in, `{"data_layout": "NHWC"}`.  `why_not`:
+        why it does not apply to the call at hand, where that is known.  Raises StrategyError for a name that is taken.
         """
         for role, function in (("compute", compute), ("schedule", schedule), ("condition", condition)):
             if not callable(function) and (function is not None or role == "schedule"):
@@ -165,10 +178,12 @@ class OpStrategy:
             raise StrategyError(f"implementation {name!r}: its plevel is {plevel!r:.80}, expected an int")
         if any(known.name == name for known in self.implementations):
             raise StrategyError(f"the strategy already has an implementation {name!r}")
-        own = () if condition is None else (Condition(condition, text),)
+        conditions: list[Condition | Decided] = [*self._conditions]
+        conditions += [] if condition is None else [Condition(condition, text)]
+        conditions += [] if why_not is None else [Decided(why_not)]
         self.implementations.append(
             Implementation(
-                name, schedule, compute, plevel, (*self._conditions, *own), keys, layouts=dict(layouts or {})
+                name, schedule, compute, plevel, tuple(conditions), keys, layouts=dict(layouts or {})
             )
         )
         return self

@@ -15,7 +15,7 @@ from ....base.kernel_options import DEFAULTS, Options
 from ....codegen import LLVM_VERSION, LLVMLITE_VERSION
 from ....declaration import OpDeclaration, called
 from ....declaration.compute import extern
-from ....lower.library.strategy import schedule_named
+from ....lower.library.strategy import kernel_named, schedule_named
 from ....operator import Op
 from .dims import dims_in
 from .provenance import digest_of, stamp
@@ -108,6 +108,7 @@ def _declaration_digest(declaration: OpDeclaration) -> str | None:
     for entry in declaration.strategy:
         functions.extend([] if entry.when is None else [entry.when])
         functions.extend([schedule_named(entry.schedule)] if ":" in entry.schedule else [])
+        parts.extend([str(kernel_named(entry.kernel))] if entry.kernel else [])
     for function in functions:
         # of generated functions of built-in ops the file says it all
         found = stamp(function.__code__.co_filename) if _is_plain_own(function) else digest_of(function)
