@@ -10,7 +10,8 @@ lowering/        schedules to loop IR: what part of every stage is computed wher
 phases/          one file each: from lowered loop IR to what code generation takes
 rewriting/       what several phases do: where loops are split, by guards (linear, open_partition); streams compacted
                  with the count in a register (compaction_loops); rows that callers see a part of (limited)
-analysis/        index arithmetic and conditions (canonical), ranges of indices (region), work of statements (cost)
+analysis/        index arithmetic and conditions (canonical), ranges of indices (region), whether accesses of
+                 kernels that people write stay inside (bounds), work of statements (cost)
 interpretation/  the oracle of tests
 reading/         loop IR that people write: as text (parser), as Python functions (kernel)
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 from ...base.kernel_options import OPTIONS, Options
 from ..schedule import Domain
+from .analysis.bounds import unproved_accesses
 from .interpretation.interpret import interpret
 from .lowering.bound import infer_bound
 from .lowering.choice import alike, chosen
@@ -119,6 +121,7 @@ __all__ = [
     "stmt_text",
     "store",
     "to_text",
+    "unproved_accesses",
     "unrolled",
     "vectorized",
     "visit",

@@ -20,7 +20,8 @@ import textwrap
 from collections.abc import Callable
 from types import FunctionType
 
-from ....base.errors import LoweringError, ParseError
+from ....base.errors import AccessError, LoweringError, ParseError
+from ..analysis.bounds import unproved_accesses
 from ..nodes.contract import LOWERED, check
 from ..nodes.stmt import PrimFunc
 from .parser import parse_signature
@@ -41,7 +42,8 @@ def kernel(signature: str) -> Callable[[Callable[..., None]], PrimFunc]:
 
     Values have Python's operators, `a if c else b`, min, max, abs, `x.astype("int32")` and the functions of te; names
     from outside are constants, and functions that compute with values are called.  Raises ParseError with the file,
-    line and column of what it may not hold, and LoweringError for what breaks a rule of loop IR.
+    line and column of what it may not hold, AccessError with these for an access that is outside its buffer for some
+    dims, and LoweringError for what breaks a rule of loop IR.
     """
 
     def read(function: Callable[..., None]) -> PrimFunc:
@@ -65,7 +67,16 @@ def _read(function: Callable[..., None], signature: str) -> PrimFunc:
     reader.scope.update({buffer.name: buffer for buffer in (*head.inputs, *head.outputs)})
     made = head.with_body(reader.block(tree.body))
     check(LOWERED, made, "reading", own=False)
+    _check_bounds(made, reader)
     return made
+
+
+def _check_bounds(func: PrimFunc, reader: StatementReader) -> None:
+    """Raises AccessError, with its place, for an access that is outside its buffer for some dims."""
+    places = {id(access): reader.place(node) for access, node in reader.accesses}
+    for found in unproved_accesses(func):
+        if found.example is not None:
+            raise AccessError(f"{places[id(found.access)]}: {found}")
 
 
 def _source(function: FunctionType) -> tuple[ast.FunctionDef, str]:

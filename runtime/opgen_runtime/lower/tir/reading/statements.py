@@ -67,7 +67,7 @@ class StatementReader(ValueReader):
         buffer, indices = self.access(target)
         given = self.value(node.value)
         with handed_in(self.place(node), ParseError):
-            value = BINARY[type(node.op)](self.load(buffer, indices), given)
+            value = BINARY[type(node.op)](self.load(node.target, buffer, indices), given)
         return self._stored(target, buffer, indices, value)
 
     def _stored(self, node: ast.expr, buffer: Buffer, indices: tuple[Expr, ...], value: object) -> Stmt:
@@ -78,7 +78,9 @@ class StatementReader(ValueReader):
             raise self.error(
                 node, f'{buffer.name} holds {buffer.dtype}, found {made.dtype}; x.astype("{buffer.dtype}")'
             )
-        return Store(buffer, indices, made)
+        store = Store(buffer, indices, made)
+        self.accesses.append((store, node))
+        return store
 
     # ------------------------------------------------------------------ names
 

@@ -14,7 +14,7 @@ from ....base.arith.expr import Expr
 from ....base.contract import handed_in
 from ....base.errors import ParseError, did_you_mean
 from ....base.vocabulary import BOOL, INDEX
-from ..nodes.stmt import Buffer, Load
+from ..nodes.stmt import Buffer, Load, Store
 from .words import LOOPS, allocate
 
 BINARY: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
@@ -51,6 +51,7 @@ class ValueReader:
     def __init__(self, function: FunctionType, file: str) -> None:
         self.file = file
         self.scope: dict[str, object] = {}  # vars and buffers, and constants of Python
+        self.accesses: list[tuple[Load | Store, ast.AST]] = []  # with the nodes that they were read from
         self._inside = set(function.__code__.co_varnames)
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         self._closure = {name: cell for name, cell in cells}
@@ -125,9 +126,11 @@ class ValueReader:
             )
         return buffer, tuple([self.index(each, "an index") for each in given])
 
-    def load(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
-        """The element of a buffer."""
-        return Load(buffer.dtype, buffer, indices)
+    def load(self, node: ast.AST, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr:
+        """The element of a buffer that is read at a node."""
+        made = Load(buffer.dtype, buffer, indices)
+        self.accesses.append((made, node))
+        return made
 
     # ------------------------------------------------------------------ one method a form
 
@@ -152,7 +155,7 @@ class ValueReader:
     def _subscript(self, node: ast.Subscript) -> object:
         owner = self.value(node.value)
         if isinstance(owner, Buffer):
-            return self.load(*self.access(node))
+            return self.load(node, *self.access(node))
         position = self.value(node.slice)
         if isinstance(position, Expr):
             raise self.error(node, f"`{ast.unparse(node.value)}` is no buffer, and read at {position}")
