@@ -15,7 +15,7 @@ from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.vocabulary import DType
 from opgen_runtime.ir import Var
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.run.compile.store.artifact import is_artifact
+from opgen_runtime.run.compile.store.pieces import is_artifact
 from opgen_runtime.run.executor import array_type
 from opgen_runtime.testing import Spec, ordinary
 

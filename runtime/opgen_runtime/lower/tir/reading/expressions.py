@@ -15,18 +15,15 @@ An integer is an `index`, a number with a point a float32; others carry their dt
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
-from ....base.arith.expr import Binary, Bitcast, Call, Cast, Compare, Const, Expr, Not, Select, Table, Var
-from ....base.arith.intrinsics import ELEMENT_FUNCTIONS
+from ....base.arith.expr import Binary, Compare, Const, Expr, Not, Select, Table
 from ....base.arith.literals import const
-from ....base.arith.structural import label
 from ....base.arith.tokens import Token, Tokens
 from ....base.errors import DTypeError, did_you_mean
 from ....base.vocabulary import BOOL, DTYPES, FLOAT32, INDEX, DType
-from ..nodes.stmt import Aligned, Buffer, HorizontalReduce, Load, Packed, Ramp, Shuffle, Splat
-from ..nodes.vector import MAX_LANES, Lanes
+from ..nodes.stmt import Buffer, Load
+from .functions import FunctionReader
 
 _SELECT, _OR, _AND, _COMPARE = range(4)
 _TERM: Final = 9
@@ -36,48 +33,17 @@ _INFIX: Final[dict[str, tuple[str, int]]] = {
     "*": ("mul", _TERM), "/": ("div", _TERM), "//": ("floordiv", _TERM), "%": ("floormod", _TERM),
 }  # fmt: skip
 _COMPARISONS: Final = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
-_TWO: Final = {"min": "min", "max": "max", "trunc_div": "truncdiv", "trunc_mod": "truncmod"}
-_COMBINERS: Final = ("sum", "prod", "min", "max", "and", "or")
-_MAX_DEPTH: Final = 100  # of brackets and complements inside each other
 _FALSE, _TRUE = Const(BOOL, False), Const(BOOL, True)
-_INT64: Final = DType("int64")
-
-Named = Var | Buffer
 
 
-class ExprReader:
+class ExprReader(FunctionReader):
     """Reads expressions over the names that are in scope."""
 
     def __init__(self, tokens: Tokens) -> None:
-        self.tokens = tokens
-        self.scope: dict[str, Named] = {}
-        self.vectors: dict[Var, int] = {}  # names that hold vectors, and how many lanes those have
-        self._lanes = Lanes(self.vectors)
-        self._nodes: dict[tuple[object, ...], Expr] = {}
+        super().__init__(tokens)
         self._values: dict[str, Expr] = {}  # of %0, %1, ... in the expression that is read
-        self._depth = 0  # of brackets and complements
-        self._brackets = 0
-        self._line_end = 0
-        self._functions: dict[str, Callable[[Token], Expr]] = {
-            "cast": self._cast,
-            "bitcast": self._bitcast,
-            "ramp": self._ramp,
-            "splat": self._splat,
-            "packed": self._packed,
-            "shuffle": self._shuffle,
-            "aligned": self._aligned,
-        }
 
     # ------------------------------------------------------------------ what statements ask for
-
-    def begin_line(self) -> None:
-        """What is read from here on ends with this line, but for what stands in brackets."""
-        self._depth = self._brackets = 0
-        self._end_line(self.tokens.next)
-
-    def is_on_line(self) -> bool:
-        """Whether the next token belongs to the statement that is read."""
-        return self.tokens.next.kind != "end" and self.tokens.next.place < self._line_end
 
     def expr(self) -> Expr:
         """An expression; `where` may follow it."""
@@ -88,6 +54,9 @@ class ExprReader:
         if values[0]:
             self.tokens.back_to(values[1])
         return found
+
+    def operand(self) -> Expr:
+        return self._part(_SELECT)
 
     def typed(self, dtype: DType, what: str) -> Expr:
         """An expression of a dtype."""
@@ -104,20 +73,6 @@ class ExprReader:
         found = self.typed(dtype, what)
         if self.lanes(found) != 1:
             raise self.tokens.error(f"{what} is a scalar, found a vector of {self.lanes(found)} lanes", token)
-        return found
-
-    def lanes(self, e: Expr) -> int:
-        """How many lanes an expression has, 1 for a scalar."""
-        return self._lanes.of(e)
-
-    def buffer(self, what: str = "the name of a buffer") -> Buffer:
-        """A buffer by its name."""
-        token = self.tokens.expect_kind("name", what)
-        found = self.scope.get(token.text)
-        if not isinstance(found, Buffer):
-            known = [name for name, each in self.scope.items() if isinstance(each, Buffer)]
-            problem = "is no buffer" if found is not None else "is not defined here"
-            raise self.tokens.error(f"{token.text} {problem}{did_you_mean(token.text, known)}", token)
         return found
 
     def access(self, buffer: Buffer, place: Token) -> tuple[tuple[Expr, ...], Expr | None]:
@@ -138,62 +93,13 @@ class ExprReader:
             )
         return tuple(indices), mask
 
-    def integer(self, what: str, least: int, most: int | None = None) -> int:
-        """A number in the text that is an int within bounds."""
-        token = self.tokens.next
-        negative = self.tokens.accept("-")
-        number = self.tokens.expect_kind("number", what)
-        value = self._int(number, negative)
-        if value < least or (most is not None and value > most):
-            bounds = f"at least {least}" if most is None else f"{least} to {most}"
-            raise self.tokens.error(f"{what} is {bounds}, found {value}", token)
-        return value
-
-    def dtype(self) -> DType:
-        """A dtype by its name, `index` among them."""
-        token = self.tokens.expect_kind("name", "a dtype")
-        if token.text not in DTYPES and token.text != "index":
-            raise self.tokens.error(f"unknown dtype {token.text!r}{did_you_mean(token.text, DTYPES)}", token)
-        return DType(token.text)
-
-    def open(self, mark: str) -> None:
-        """An opening bracket; until it is closed, lines do not end what is read."""
-        token = self.tokens.expect(mark)
-        self._deeper(token)
-        self._brackets += 1
-        self._line_end = len(self.tokens.text)
-
-    def close(self, mark: str) -> None:
-        """The bracket that closes the last one that was opened."""
-        token = self.tokens.expect(mark)
-        self._depth -= 1
-        self._brackets -= 1
-        if self._brackets == 0:
-            self._end_line(token)
-
-    def shared(self, node: Expr) -> Expr:
-        """The node, or an equal one that was read before."""
-        if isinstance(node, Var):
-            return node
-        key = (label(node), *[id(child) for child in node.children()])
-        return self._nodes.setdefault(key, node)
-
     # ------------------------------------------------------------------ operators
-
-    def _end_line(self, token: Token) -> None:
-        end = self.tokens.text.find("\n", token.place)
-        self._line_end = len(self.tokens.text) if end < 0 else end
-
-    def _deeper(self, token: Token) -> None:
-        self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            raise self.tokens.error(f"brackets may nest {_MAX_DEPTH} deep", token)
 
     def _where(self) -> tuple[dict[str, Expr], int]:
         """The values behind `where` of the expression that begins here, and where reading goes on behind them."""
         start = self.tokens.position
         depth, token = 0, self.tokens.next
-        while token.kind != "end" and (depth or token.place < self._line_end):
+        while token.kind != "end" and (depth or self.is_on_line()):
             if token.kind == "mark":
                 depth += (token.text in "([") - (token.text in ")]")
                 if depth < 0 or (not depth and token.text in (",", ";", ":", "=")):
@@ -250,13 +156,13 @@ class ExprReader:
                     raise self.tokens.error("comparisons do not chain; use parentheses and `and`")
                 self.tokens.take()
                 right = self._part(_COMPARE + 1)
-                self._same(token, token.text, left, right)
+                self.require_same(token, token.text, left, right)
                 left = self.shared(Compare(BOOL, _COMPARISONS[token.text], left, right))
                 compared = True
             elif token.text in _INFIX and level <= _INFIX[token.text][1]:
                 self.tokens.take()
                 op, own = _INFIX[token.text]
-                left = self._binary(token, op, left, self._part(own + 1))
+                left = self.binary(token, op, left, self._part(own + 1))
             else:
                 break
         return left
@@ -265,11 +171,11 @@ class ExprReader:
         """`and`, `or` and `if` behind an operand; None where the expression ends here."""
         if token.text == "and" and level <= _AND:
             self.tokens.take()
-            self._bool(left, token)
+            self.require_bool(left, token)
             return self._select(token, left, self._part(_AND + 1), _FALSE)
         if token.text == "or" and level <= _OR:
             self.tokens.take()
-            self._bool(left, token)
+            self.require_bool(left, token)
             return self._select(token, left, _TRUE, self._part(_OR + 1))
         if token.text == "if" and level <= _SELECT:
             return self._choice(left)
@@ -281,7 +187,7 @@ class ExprReader:
         while self.is_on_line() and self.tokens.next.text == "if" and not self.tokens.next.suffix:
             token = self.tokens.take()
             condition = self._part(_OR)
-            self._bool(condition, token)
+            self.require_bool(condition, token)
             self.tokens.expect("else")
             chain.append((token, condition, then))
             then = self._part(_OR)
@@ -289,33 +195,13 @@ class ExprReader:
             then = self._select(token, condition, chosen, then)
         return then
 
-    def _bool(self, e: Expr, place: Token) -> None:
-        if e.dtype is not BOOL:
-            raise self.tokens.error(f"a condition is a bool, found {e.dtype}", place)
-
-    def _same(self, place: Token, what: str, *parts: Expr) -> None:
-        """Operands are of one dtype; vectors among them of one width."""
-        dtypes = list(dict.fromkeys(part.dtype for part in parts))
-        if len(dtypes) > 1:
-            raise self.tokens.error(
-                f"{what} is of one dtype, found {' and '.join(dtypes)}; cast(x, dtype), or a literal as "
-                f"{dtypes[0]}(1)",
-                place,
-            )
-        self._same_lanes(place, what, *parts)
-
-    def _same_lanes(self, place: Token, what: str, *parts: Expr) -> None:
-        lanes = sorted({self.lanes(part) for part in parts} - {1})
-        if len(lanes) > 1:
-            raise self.tokens.error(f"{what} joins vectors of {' and '.join(map(str, lanes))} lanes", place)
-
     def _select(self, place: Token, condition: Expr, then: Expr, otherwise: Expr) -> Expr:
-        self._same(place, "a choice", then, otherwise)
-        self._same_lanes(place, "a choice", condition, then, otherwise)
+        self.require_same(place, "a choice", then, otherwise)
+        self.require_same_lanes(place, "a choice", condition, then, otherwise)
         return self.shared(Select(then.dtype, condition, self.shared(then), self.shared(otherwise)))
 
-    def _binary(self, place: Token, op: str, a: Expr, b: Expr) -> Expr:
-        self._same(place, place.text, a, b)
+    def binary(self, place: Token, op: str, a: Expr, b: Expr) -> Expr:
+        self.require_same(place, place.text, a, b)
         dtype = a.dtype
         fits = {"div": dtype.is_float, "shl": dtype.is_int, "shr": dtype.is_int}.get(op)
         if fits is None:
@@ -332,10 +218,10 @@ class ExprReader:
         if not self.is_on_line():
             raise self.tokens.error("expected an expression before the end of the line")
         if token.text == "~" and token.kind == "mark":
-            self._deeper(token)
+            self.deeper(token)
             self.tokens.take()
             a = self._unary()
-            self._depth -= 1
+            self.shallower()
             if a.dtype.is_float:
                 raise self.tokens.error(f"~ of {a.dtype}", token)
             return self.shared(Not(a.dtype, a))
@@ -365,13 +251,13 @@ class ExprReader:
         if not quoted and (token.text in DTYPES or token.text == "index") and following in ("(", "["):
             return self._typed_literal(DType(token.text))
         if not quoted and following == "(":
-            return self._function(token)
+            return self.function(token)
         found = self.scope.get(token.text)
         if isinstance(found, Buffer):
             if following != "[":
                 raise self.tokens.error(f"buffer {token.text} is read at indices, {token.text}[...]", token)
             indices, mask = self.access(found, token)
-            self._same_lanes(token, "a read", *indices, *([] if mask is None else [mask]))
+            self.require_same_lanes(token, "a read", *indices, *([] if mask is None else [mask]))
             return self.shared(Load(found.dtype, found, indices, mask))
         if found is None:
             raise self.tokens.error(
@@ -408,19 +294,12 @@ class ExprReader:
         negative = self.tokens.accept("-")
         token = self.tokens.expect_kind("number", "a number")
         if token.text.isdigit():
-            return self._int(token, negative)
+            return self.int_of(token, negative)
         if token.suffix:
             raise self.tokens.error(
                 f"unknown suffix {token.suffix!r} of a number; int32(3) has a dtype", token
             )
         return -float(token.text) if negative else float(token.text)
-
-    def _int(self, token: Token, negative: bool) -> int:
-        if not token.text.isdigit() or token.suffix or len(token.text) > 20:
-            raise self.tokens.error(
-                f"expected an integer of 64 bits, found {token.text}{token.suffix}", token
-            )
-        return -int(token.text) if negative else int(token.text)
 
     def _table(self, dtype: DType | None) -> Expr:
         place = self.tokens.next
@@ -437,103 +316,3 @@ class ExprReader:
         return self.shared(Table(values[0].dtype, tuple([each.value for each in values]), index))
 
     # ------------------------------------------------------------------ functions
-
-    def _function(self, token: Token) -> Expr:
-        name = token.text
-        own = self._functions.get(name)
-        if own is not None:
-            self.open("(")
-            found = own(token)
-            self.close(")")
-            return found
-        combiner = name.removeprefix("reduce_")
-        known = [*_TWO, *ELEMENT_FUNCTIONS, *self._functions, *[f"reduce_{each}" for each in _COMBINERS]]
-        if name not in known:
-            raise self.tokens.error(f"there is no function {name}{did_you_mean(name, known)}", token)
-        args = self._args()
-        row = ELEMENT_FUNCTIONS.get(name)
-        arity = 2 if name in _TWO else 1 if row is None else row.arity
-        if len(args) != arity:
-            raise self.tokens.error(f"{name} takes {arity} operands, found {len(args)}", token)
-        if name in _TWO:
-            return self._binary(token, _TWO[name], *args)
-        if row is None:
-            return self.shared(HorizontalReduce(args[0].dtype, combiner, args[0]))
-        self._same(token, name, *args)
-        needed = row.why_not(args[0].dtype)
-        if needed is not None:
-            raise self.tokens.error(f"{name} needs {needed}, found {args[0].dtype}", token)
-        return self.shared(Call(BOOL if row.gives_bool else args[0].dtype, name, args))
-
-    def _args(self) -> tuple[Expr, ...]:
-        self.open("(")
-        args = [self._part(_SELECT)]
-        while self.tokens.accept(","):
-            args.append(self._part(_SELECT))
-        self.close(")")
-        return tuple(args)
-
-    def _operand(self) -> Expr:
-        return self._part(_SELECT)
-
-    def _cast(self, token: Token) -> Expr:
-        a, dtype = self._converted()
-        return self.shared(Cast(dtype, a))
-
-    def _bitcast(self, token: Token) -> Expr:
-        a, dtype = self._converted()
-        if a.dtype.bits != dtype.bits or BOOL in (a.dtype, dtype):
-            raise self.tokens.error(
-                f"bitcast is between dtypes of one width, found {a.dtype} and {dtype}", token
-            )
-        return self.shared(Bitcast(dtype, a))
-
-    def _converted(self) -> tuple[Expr, DType]:
-        a = self._operand()
-        self.tokens.expect(",")
-        return a, self.dtype()
-
-    def _ramp(self, token: Token) -> Expr:
-        base = self._operand()
-        self.tokens.expect(",")
-        stride = self._operand()
-        self.tokens.expect(",")
-        self._same(token, "ramp", base, stride)
-        if not base.dtype.is_int or self.lanes(base) != 1 or self.lanes(stride) != 1:
-            raise self.tokens.error("a ramp begins at an integer and goes on by one, scalars both", token)
-        return self.shared(Ramp(base.dtype, base, stride, self.integer("the lanes", 2, MAX_LANES)))
-
-    def _splat(self, token: Token) -> Expr:
-        value = self._operand()
-        self.tokens.expect(",")
-        if self.lanes(value) != 1:
-            raise self.tokens.error("a splat is of a scalar", token)
-        return self.shared(Splat(value.dtype, value, self.integer("the lanes", 2, MAX_LANES)))
-
-    def _packed(self, token: Token) -> Expr:
-        value = self._operand()
-        self.tokens.expect(";")
-        mask = self._operand()
-        self._bool(mask, token)
-        if self.lanes(value) != self.lanes(mask):
-            raise self.tokens.error("packed is of a vector and a mask of its lanes", token)
-        return self.shared(Packed(value.dtype, value, mask))
-
-    def _shuffle(self, token: Token) -> Expr:
-        vectors = [self._operand()]
-        while self.tokens.accept(","):
-            vectors.append(self._operand())
-        self.tokens.expect(";")
-        self._same(token, "shuffle", *vectors)
-        last = max(self.lanes(vector) for vector in vectors) * len(vectors) - 1
-        indices = [self.integer("a lane", 0, last)]
-        while self.tokens.accept(","):
-            indices.append(self.integer("a lane", 0, last))
-        return self.shared(Shuffle(vectors[0].dtype, tuple(vectors), tuple(indices)))
-
-    def _aligned(self, token: Token) -> Expr:
-        buffers = [self.buffer()]
-        while self.tokens.accept(","):
-            buffers.append(self.buffer())
-        self.tokens.expect(";")
-        return self.shared(Aligned(BOOL, tuple(buffers), self.integer("the bytes", 1)))

@@ -1,9 +1,7 @@
 """Kernels of loop IR from the text that `to_text` writes, and from text that people write.
 
     kernel    = name "(" declared, ... ")" "->" "(" declared, ... ")" ":" [dims] seen* block
-    declared  = name ":" dtype "[" extents "]"
-    dims      = "dims" name ["from" least ["to" most]], ...    more that is known of dims, their order
-    seen      = "seen" output ":" count "rows" "of" width
+    declared, dims, seen                                       as `declarations.py` has them
     block     = statements below each other, indented
     statement = name "[" indices [";" mask] "]" "=" expr
               | name "=" expr | "allocate" declared scope    both for the rest of the block, or a block after ":"
@@ -20,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ....base.arith.expr import Binary, Const, Dim, Expr, Var
+from ....base.arith.expr import Binary, Const, Expr, Var
 from ....base.arith.literals import const
-from ....base.arith.tokens import Token, Tokens
+from ....base.arith.tokens import Token
 from ....base.vocabulary import BOOL, INDEX
 from ...schedule.stages.kind import ForKind
 from ..nodes.stmt import (
@@ -46,12 +44,12 @@ from ..nodes.stmt import (
     TransposedLoad,
 )
 from ..nodes.text import dims_of
-from .expressions import ExprReader, Named
+from .declarations import MOST, DeclarationReader
+from .text import Named
 
 _SCOPES: Final = ("global", "local", "double")
 _KINDS: Final = {kind.value: kind for kind in ForKind if kind is not ForKind.SERIAL}
 _MAX_DEPTH: Final = 50  # of blocks inside each other
-_MOST: Final = (1 << 63) - 1
 
 Opening = Callable[[Stmt], Stmt]
 
@@ -70,12 +68,10 @@ def parse_signature(text: str, name: str) -> PrimFunc:
     return _Parser(text).signature(name)
 
 
-class _Parser:
+class _Parser(DeclarationReader):
     def __init__(self, text: str) -> None:
-        self.tokens = Tokens(text)
-        self.reader = ExprReader(self.tokens)
-        self.inputs: tuple[Buffer, ...] = ()
-        self.depth = 0
+        super().__init__(text)
+        self.depth = 0  # of blocks inside each other
 
     # ------------------------------------------------------------------ the head
 
@@ -112,102 +108,6 @@ class _Parser:
         if self.tokens.next.kind != "end":
             raise self.tokens.error("expected the end of the signature")
         return PrimFunc(name, self.inputs, outputs, Block(()), dims_of(self.inputs, outputs))
-
-    def parameters(self) -> tuple[Buffer, ...]:
-        """`(inputs) -> (outputs)`; gives the outputs."""
-        self.inputs = self.declared_list()
-        self.tokens.expect("->")
-        outputs = self.declared_list()
-        if not outputs:
-            raise self.tokens.error("expected an output")
-        return outputs
-
-    def declared_list(self) -> tuple[Buffer, ...]:
-        found: list[Buffer] = []
-        self.reader.open("(")
-        while self.tokens.next.text != ")":
-            found.append(self.declared("global", makes_dims=True))
-            if self.tokens.next.text != ")":
-                self.tokens.expect(",")
-        self.reader.close(")")
-        return tuple(found)
-
-    def declared(self, scope: str, makes_dims: bool = False) -> Buffer:
-        """`x: float32[8, n]`; the name is in scope from here on."""
-        token = self.tokens.expect_kind("name", "the name of a buffer")
-        self.tokens.expect(":")
-        place = self.tokens.next
-        dtype = self.reader.dtype()
-        if dtype is INDEX and makes_dims:
-            raise self.tokens.error("a parameter is of a dtype that arrays have, found index", place)
-        self.reader.open("[")
-        shape: list[Dim] = []
-        while self.tokens.next.text != "]":
-            shape.append(self.extent(makes_dims))
-            if self.tokens.next.text != "]":
-                self.tokens.expect(",")
-        self.reader.close("]")
-        buffer = Buffer(token.text, tuple(shape), dtype, scope)
-        self.bind(token, buffer)
-        return buffer
-
-    def extent(self, makes_dims: bool) -> Dim:
-        """An int, or an expression of dims, which the shapes of parameters introduce."""
-        token = self.tokens.next
-        if token.kind == "name" and makes_dims and self.tokens.after_next.text != "(":
-            self.reader.scope.setdefault(token.text, Var(INDEX, token.text, size=True))
-        found = self.reader.scalar(INDEX, "an extent")
-        if not isinstance(found, Const):
-            return found
-        if found.value < 0:
-            raise self.tokens.error(f"an extent is at least 0, found {found.value}", token)
-        return int(found.value)
-
-    def dims(self) -> tuple[Var, ...]:
-        """`dims n from 1 to 64, m`."""
-        self.reader.begin_line()
-        self.tokens.expect("dims")
-        found: dict[str, Var] = {}
-        while self.reader.is_on_line():
-            token = self.tokens.expect_kind("name", "a dim")
-            least = self.reader.integer("the least", 0, _MOST) if self.tokens.accept("from") else 0
-            most = self.reader.integer("the most", least, _MOST) if self.tokens.accept("to") else None
-            if token.text in found:
-                raise self.tokens.error(f"the dim {token.text} is named twice", token)
-            found[token.text] = Var(INDEX, token.text, size=True, least=least, most=most)
-            if not self.tokens.accept(","):
-                break
-        self.end_line()
-        return tuple(found.values())
-
-    def seen(self, outputs: tuple[Buffer, ...]) -> Seen:
-        """`seen y: count rows of width`."""
-        self.reader.begin_line()
-        self.tokens.expect("seen")
-        positions: list[int] = []
-        for mark in (":", "rows"):
-            token = self.tokens.next
-            buffer = self.reader.buffer("an output")
-            if buffer not in outputs:
-                raise self.tokens.error(f"{buffer.name} is no output", token)
-            positions.append(outputs.index(buffer))
-            self.tokens.expect(mark)
-        self.tokens.expect("of")
-        width = self.extent(makes_dims=False)
-        self.end_line()
-        return Seen(positions[0], positions[1], width)
-
-    # ------------------------------------------------------------------ names and lines
-
-    def bind(self, token: Token, meaning: Named) -> None:
-        """Give a name its meaning; it has none here yet."""
-        if token.text in self.reader.scope:
-            raise self.tokens.error(f"{token.text} is defined here already", token)
-        self.reader.scope[token.text] = meaning
-
-    def end_line(self) -> None:
-        if self.reader.is_on_line():
-            raise self.tokens.error("expected the end of the line")
 
     # ------------------------------------------------------------------ statements
 
@@ -378,7 +278,7 @@ class _Parser:
             reader.close(")")
             return const(0, INDEX), first, 1
         end = reader.scalar(INDEX, "the end of a loop")
-        step = reader.integer("a step", 1, _MOST) if self.tokens.accept(",") else 1
+        step = reader.integer("a step", 1, MOST) if self.tokens.accept(",") else 1
         reader.close(")")
         if isinstance(first, Const) and first.value == 0:
             return first, end, step
@@ -409,9 +309,9 @@ class _Parser:
             raise self.tokens.error("a prefetch has no mask", place)
         shape = [1] * len(indices)
         if self.tokens.accept("of"):
-            shape = [self.reader.integer("an extent", 1, _MOST)]
+            shape = [self.reader.integer("an extent", 1, MOST)]
             while self.tokens.accept(","):
-                shape.append(self.reader.integer("an extent", 1, _MOST))
+                shape.append(self.reader.integer("an extent", 1, MOST))
         self.end_line()
         if len(shape) != len(indices):
             raise self.tokens.error(f"{len(shape)} extents for {len(indices)} dims", place)
@@ -479,7 +379,7 @@ class _Parser:
                 tokens.expect(",")
             place = tokens.next
             if isinstance(column, Var):
-                values.append(reader.integer(f"the value of {column.name}", -_MOST, _MOST))
+                values.append(reader.integer(f"the value of {column.name}", -MOST, MOST))
                 continue
             buffer = reader.buffer("a parameter")
             if buffer.dtype is not column.dtype:

@@ -11,19 +11,9 @@ from ....base.vocabulary import DType
 from ....codegen import provide
 from ..function_code import Argument, FunctionCode
 from ..kernel.sizes import SizesIn, SizesOut
-from .artifact import (
-    Blobs,
-    Head,
-    Piece,
-    blobs_of,
-    check_usable,
-    head_in,
-    head_of_file,
-    in_pieces,
-    runtime_objects,
-    write_pieces,
-)
+from .artifact import check_usable, runtime_objects
 from .files import aligned_memory, read_whole
+from .pieces import Blobs, Head, Piece, blobs_of, head_in, head_of_file, in_pieces, write_pieces
 
 _KEY: Final = "function"
 
