@@ -206,7 +206,7 @@ def _type_of(name: str, handle: Value) -> TensorType | tuple[TensorType, ...] | 
 
 def _dtype_of(handle: Handle) -> DType:
     """The dtype, for which an intermediate is built.  Raises LanguageError in the midst of its own definition."""
-    return handle.settled_dtype() if isinstance(handle, Defined) else handle.dtype
+    return handle.inferred_dtype() if isinstance(handle, Defined) else handle.dtype
 
 
 def _require_proved(name: str, binding: Binding) -> None:

@@ -175,7 +175,7 @@ class Defined:
         read = Read(stored, handle.tensor(), indices)
         return read if dtype == stored else arith.cast(read, dtype)
 
-    def settled_dtype(self) -> DType:
+    def inferred_dtype(self) -> DType:
         """The dtype of the elements, for which the tensor is built.  Raises LanguageError in the midst of that."""
         if self._active:
             raise LanguageError(f"{self.name} is made of what an op gives for {self.name} itself", "cyclic")

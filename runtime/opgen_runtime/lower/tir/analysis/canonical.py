@@ -16,11 +16,11 @@ from ..nodes.visit import StmtMutator
 
 def simplified_stmt(s: Stmt, again: bool = False) -> Stmt:
     """A statement with canonical indices; `again`: sums of products stay as they are."""
-    return _Simplify(_Nodes(_is_settled) if again else None).stmt(s)
+    return _Simplify(_Nodes(_is_canonical) if again else None).stmt(s)
 
 
 def simplified(e: Expr, ranges: Mapping[Var, int | Expr]) -> Expr:
-    """Canonical indices and settled conditions of one expression, where vars go from 0 to below their extents."""
+    """Canonical indices and decided conditions of one expression, where vars go from 0 to below their extents."""
     found = _Simplify(None)
     for var, extent in ranges.items():
         found.analyzer.bind(var, 0, extent)
@@ -44,9 +44,9 @@ class _Nodes(Remembered[bool]):
 class _Simplify(StmtMutator, Remembered[Expr]):
     """A rewritten statement; of expressions, each node's own, remembered while the assumptions hold."""
 
-    def __init__(self, settled: _Nodes | None) -> None:
+    def __init__(self, canonical: _Nodes | None) -> None:
         super().__init__()
-        self.settled = settled  # what is not worth another look
+        self.canonical = canonical  # what is not worth another look
         self.scalar = _Nodes(_is_scalar_index)
         self.analyzer = Analyzer()
         self.indices: dict[int, tuple[Expr, Expr]] = {}
@@ -101,7 +101,7 @@ class _Simplify(StmtMutator, Remembered[Expr]):
             base, stride = self._canonical(e.base), self._canonical(e.stride)
             if base is not e.base or stride is not e.stride:
                 found = Ramp(e.dtype, base, stride, e.lanes)
-        elif self.scalar.of(e) and not (self.settled is not None and self.settled.of(e)):
+        elif self.scalar.of(e) and not (self.canonical is not None and self.canonical.of(e)):
             found = self.analyzer.simplify(e)
         self.indices[id(e)] = (e, found)
         return found
@@ -157,7 +157,7 @@ def _is_scalar_index(node: Expr) -> bool:
     return not isinstance(node, Load | Ramp | Splat) and not node.dtype.is_float
 
 
-def _is_settled(node: Expr) -> bool:
+def _is_canonical(node: Expr) -> bool:
     """Whether a node is a sum or product, a quotient or remainder of a var, a var or a constant."""
     if isinstance(node, Const | Var):
         return True

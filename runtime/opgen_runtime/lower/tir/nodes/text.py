@@ -111,7 +111,7 @@ def _declared(b: Buffer) -> str:
 
 
 def _facts(dim: Var) -> str:
-    """What is known of a dim beside that it is one; what schedules took it for is settled."""
+    """What is known of a dim beside that it is one; what schedules took it for is decided."""
     most = "" if dim.most is None else f" to {dim.most}"
     return f" from {dim.least}{most}" if dim.least or most else ""
 
