@@ -32,7 +32,7 @@ class Attrs:
     _fields: ClassVar[dict[str, AttrField]] = {}
     _version: ClassVar[int] = 1  # of the op; later ones stand in JSON
     _upgrade: ClassVar[Callable[[int, Mapping[str, object], DimTable], dict[str, object]] | None] = None
-    __slots__ = ("_hash", "_open_bounds", "_values")
+    __slots__ = ("_hash", "_key", "_open_bounds", "_values")
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -64,6 +64,7 @@ class Attrs:
             raise _unknown(type(self), [name for name in kwargs if name not in fields])
         object.__setattr__(self, "_values", values)
         object.__setattr__(self, "_hash", None)
+        object.__setattr__(self, "_key", None)
         open_bounds: list[tuple[str, Expr]] = []
         for field in fields.values():
             if field.check is not None:
@@ -72,6 +73,7 @@ class Attrs:
 
     _values: Mapping[str, object]
     _hash: int | None
+    _key: object  # what compares, made when it is first needed
     _open_bounds: tuple[tuple[str, Expr], ...]
 
     def __getattr__(self, name: str) -> Any:
@@ -126,14 +128,19 @@ class Attrs:
             return True
         if type(self) is not type(other) or not isinstance(other, Attrs):
             return NotImplemented
-        return same_value_key(tuple(self._values.values())) == same_value_key(tuple(other._values.values()))
+        return self._same_key() == other._same_key()
 
     def __hash__(self) -> int:
         if self._hash is None:
-            key = (self.type_key, same_value_key(tuple(self._values.values())))
-            object.__setattr__(self, "_hash", hash(key))
+            object.__setattr__(self, "_hash", hash((self.type_key, self._same_key())))
         assert self._hash is not None
         return self._hash
+
+    def _same_key(self) -> object:
+        """The values as a key, equal exactly for the same ones."""
+        if self._key is None:
+            object.__setattr__(self, "_key", same_value_key(tuple(self._values.values())))
+        return self._key
 
     def __repr__(self) -> str:
         listed = ", ".join(f"{name}={value_text(value)}" for name, value in self._values.items())
