@@ -28,6 +28,7 @@ _ALLOCATIONS: Final = 1_000_000  # objects more, between two searches for garbag
 _COMMANDS: Final = {
     "init": ("init", "Make a new project."),
     "add-op": ("add_op", "Write a declaration to start from, and generate."),
+    "add-rewrite": ("add_rewrite", "Write a rewrite to start from, and generate."),
     "generate": ("generate", "Regenerate what changed declarations touch."),
     "check": ("check", "Report stale, missing, orphaned and hand-edited files as a diff."),
     "test": ("test", "Run the generated suites."),

@@ -106,6 +106,43 @@ def test_every_scaffold_generates(fresh: Path, arguments: tuple[str, ...]) -> No
     assert run("check").exit_code == 0
 
 
+def test_add_rewrite_writes_a_rule_and_generates(fresh: Path) -> None:
+    result = run("add-rewrite", "FewerNegations")
+    assert result.exit_code == 0, result.output
+    assert (fresh / "rewrites/fewer_negations.yaml").read_text() == (
+        "rewrite: FewerNegations\ndoc: One call becomes another.\ndecreases: nodes\nrules:\n"
+        '  - match: "negative(negative(?x))"\n    replace: "?x"\n'
+    )
+    assert (fresh / "myops/rewrites/fewer_negations.py").is_file()
+    assert run("check").exit_code == 0
+    before = files(fresh)
+    result = run(
+        "add-rewrite", "NoZeros", "--match", "?x + ?c: known", "--when", "is_all(c, 0)", "--replace", "?x"
+    )
+    assert (
+        "the rule changes values: it makes `fn (%x: Tensor[(2,), float32]) { add(%x, 0.0f) }`"
+        in result.output
+    )
+    assert result.exit_code == 1
+    assert files(fresh) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fewer_negations",), "is not the name of a pass; use words like DivToMul"),
+        (("SimplifyExpr",), "SimplifyExpr is a pass that is built in"),
+        (("Halve", "--match", "?x / ?c: constant"), "--match and --replace are given together"),
+    ],
+)
+def test_add_rewrite_refuses(fresh: Path, arguments: tuple[str, ...], message: str) -> None:
+    before = files(fresh)
+    result = run("add-rewrite", *arguments)
+    assert result.exit_code == 2
+    assert message in result.output
+    assert files(fresh) == before
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
