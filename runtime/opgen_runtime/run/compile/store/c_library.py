@@ -42,7 +42,7 @@ def write(
     for kernel in kernels:
         if kernel.why_of_python is not None:
             raise ExecutorError(f"{kernel.why_of_python}, which needs Python")
-    plan = plan or _plan_of(kernels[0])
+    plan = plan or plan_of(kernels[0])
     driver = compiled("driver", driver_text(plan, kernels, target), target)
     names = {SYMBOL: f"{name}_driver", ARENA: f"{name}_arena"}
     objects: dict[str, bytes] = {}
@@ -74,7 +74,7 @@ def write(
     return written
 
 
-def _plan_of(kernel: Kernel) -> Plan:
+def plan_of(kernel: Kernel) -> Plan:
     """The plan of a program that is one kernel."""
     slots = [*kernel.inputs, *kernel.outputs]
     shapes = [slot.dims if isinstance(slot, SymbolicSlot) else slot.shape for slot in slots]
