@@ -40,6 +40,7 @@ _COMMANDS: Final = {
     "diff": ("diff", "Say which changes between two versions break callers."),
     "schema": ("schema", "Print the JSON Schema of the declaration language."),
     "build": ("build", "Compile an ONNX model into one file."),
+    "export-ort": ("export_ort", "Compile ops into a library of custom ops of onnxruntime."),
     "tune": ("tune", "Search the schedules' parameters for a model or an op, by timing."),
     "run": ("run", "Run an ONNX model, a file that was built, or one op."),
     "inspect": ("inspect", "Show what an ONNX model is made of, or the passes."),

@@ -47,7 +47,7 @@ def example_function(
         if not equals or name not in kinds:
             known = ", ".join(kinds) or "none"
             raise Failure(f"--attr {text!r}: write name=value; the attrs of {op.name} are: {known}")
-        values[name] = _value(kinds[name].kind, value)
+        values[name] = attr_value(kinds[name].kind, value)
     operands = _given(op, given) if given else _operands(op, case, shapes, dtypes)
     flat: list[Var] = []
     args: list[Var | tuple[Var, ...] | None] = []
@@ -166,7 +166,8 @@ def _dtype(op: CheckedOp, position: int, dtypes: Sequence[str], count: int) -> s
     return next((name for name in _PREFERRED if name in admitted), str(admitted[0]))
 
 
-def _value(kind: str, text: str) -> object:
+def attr_value(kind: str, text: str) -> object:
+    """The value of an attr of a kind that a text means.  Raises Failure."""
     if text in ("None", "none"):
         return None
     try:

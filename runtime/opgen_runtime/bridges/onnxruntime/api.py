@@ -24,9 +24,11 @@ API: Final = (
     Slot("CustomOpDomain_Add", 27, 1),
     Slot("AddCustomOpDomain", 28, 1),
     Slot("GetTensorMutableData", 51, 1),
+    Slot("GetTensorElementType", 60, 1),
     Slot("GetDimensionsCount", 61, 1),
     Slot("GetDimensions", 62, 1),
     Slot("GetTensorTypeAndShape", 65, 1),
+    Slot("GetAllocatorWithDefaultOptions", 78, 1),
     Slot("KernelInfoGetAttribute_float", 85, 1),
     Slot("KernelInfoGetAttribute_int64", 86, 1),
     Slot("KernelInfoGetAttribute_string", 87, 1),
@@ -35,9 +37,11 @@ API: Final = (
     Slot("KernelContext_GetInput", 90, 1),
     Slot("KernelContext_GetOutput", 91, 1),
     Slot("ReleaseStatus", 93, 1),
+    Slot("ReleaseValue", 96, 1),
     Slot("ReleaseTensorTypeAndShapeInfo", 99, 1),
     Slot("KernelInfoGetAttributeArray_float", 162, 8),
     Slot("KernelInfoGetAttributeArray_int64", 163, 8),
+    Slot("KernelInfoGetAttribute_tensor", 236, 14),
 )
 """Of `OrtApi`, whose words are all functions."""
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...base.vocabulary import FLOAT64
 from .requests import Kind
 from .words import filled
 
 KERNEL_WORDS: Final = 3
 """The words of a kernel before its entries: the API, the op, and how many entries there are."""
-_CONTENT_BYTES: Final = 2048  # of an attribute; one with more equals none
+_CONTENT_BYTES: Final = 2048  # of an attribute; one with more, or of another type, equals none
 _TEXTS: Final = {
     "attr": ": attr ",
     "equals": "=",
@@ -29,12 +30,100 @@ _TEXTS: Final = {
 def create_text() -> str:
     """`CreateKernelV2`."""
     return filled(
-        _READ + _CREATE,
+        _TENSOR + _READ + _CREATE,
         _TEXTS,
+        DOUBLE=FLOAT64.onnx,
         CONTENT_BYTES=_CONTENT_BYTES,
-        TOO_LONG=1 + max(Kind),
+        OTHER=1 + max(Kind),
         KERNEL_WORDS=KERNEL_WORDS,
     )
+
+
+# A tensor of float64 as floats: gives its kind, ABSENT where there is none; %size: how many it has.
+_TENSOR: Final = """\
+define internal i64 @read_tensor(ptr %api, ptr %info, ptr %name, ptr %content, ptr %size) nounwind {
+  %place = alloca ptr
+  %type = alloca i32
+  %rank_at = alloca i64
+  store i64 0, ptr %size
+  %allocator_at = getelementptr ptr, ptr %api, i64 $GetAllocatorWithDefaultOptions
+  %allocator_of = load ptr, ptr %allocator_at
+  %no_allocator = call ptr %allocator_of(ptr %place)
+  %allocator = load ptr, ptr %place
+  %tensor_at = getelementptr ptr, ptr %api, i64 $KernelInfoGetAttribute_tensor
+  %tensor_of = load ptr, ptr %tensor_at
+  %no_tensor = call ptr %tensor_of(ptr %info, ptr %name, ptr %allocator, ptr %place)
+  %is_tensor = call i1 @is_there(ptr %api, ptr %no_tensor)
+  br i1 %is_tensor, label %look, label %none
+none:
+  ret i64 $KIND_ABSENT
+look:
+  %tensor = load ptr, ptr %place
+  %info_at = getelementptr ptr, ptr %api, i64 $GetTensorTypeAndShape
+  %info_of = load ptr, ptr %info_at
+  %no_info = call ptr %info_of(ptr %tensor, ptr %place)
+  %shape = load ptr, ptr %place
+  %type_at = getelementptr ptr, ptr %api, i64 $GetTensorElementType
+  %type_of = load ptr, ptr %type_at
+  %no_type = call ptr %type_of(ptr %shape, ptr %type)
+  %element = load i32, ptr %type
+  %count_at = getelementptr ptr, ptr %api, i64 $GetDimensionsCount
+  %count_of = load ptr, ptr %count_at
+  %no_rank = call ptr %count_of(ptr %shape, ptr %rank_at)
+  %rank = load i64, ptr %rank_at
+  %is_vector = icmp eq i64 %rank, 1
+  br i1 %is_vector, label %measure, label %scalar
+measure:
+  %dims_at = getelementptr ptr, ptr %api, i64 $GetDimensions
+  %dims_of = load ptr, ptr %dims_at
+  %no_dims = call ptr %dims_of(ptr %shape, ptr %size, i64 1)
+  br label %measured
+scalar:
+  store i64 1, ptr %size
+  br label %measured
+measured:
+  %items = load i64, ptr %size
+  %release_info_at = getelementptr ptr, ptr %api, i64 $ReleaseTensorTypeAndShapeInfo
+  %release_info = load ptr, ptr %release_info_at
+  call void %release_info(ptr %shape)
+  %is_double = icmp eq i32 %element, $DOUBLE
+  %is_flat = icmp ule i64 %rank, 1
+  %bytes = mul i64 %items, 4
+  %fits = icmp ule i64 %bytes, $CONTENT_BYTES
+  %is_right = and i1 %is_double, %is_flat
+  %is_read = and i1 %is_right, %fits
+  br i1 %is_read, label %copy, label %other
+other:
+  store i64 0, ptr %size
+  br label %release
+copy:
+  %data_at = getelementptr ptr, ptr %api, i64 $GetTensorMutableData
+  %data_of = load ptr, ptr %data_at
+  %no_data = call ptr %data_of(ptr %tensor, ptr %place)
+  %data = load ptr, ptr %place
+  br label %each
+each:
+  %k = phi i64 [ 0, %copy ], [ %next, %one ]
+  %more = icmp ult i64 %k, %items
+  br i1 %more, label %one, label %release
+one:
+  %from = getelementptr double, ptr %data, i64 %k
+  %wide = load double, ptr %from
+  %narrow = fptrunc double %wide to float
+  %to = getelementptr float, ptr %content, i64 %k
+  store float %narrow, ptr %to
+  %next = add i64 %k, 1
+  br label %each
+release:
+  %was_read = phi i1 [ false, %other ], [ true, %each ]
+  %release_at = getelementptr ptr, ptr %api, i64 $ReleaseValue
+  %release_value = load ptr, ptr %release_at
+  call void %release_value(ptr %tensor)
+  %read_kind = select i1 %is_vector, i64 $KIND_FLOATS, i64 $KIND_FLOAT
+  %kind = select i1 %was_read, i64 %read_kind, i64 $OTHER
+  ret i64 %kind
+}
+"""
 
 
 _READ: Final = """\
@@ -75,7 +164,7 @@ try_ints:
   %ints_of = load ptr, ptr %ints_at
   %no_ints = call ptr %ints_of(ptr %info, ptr %name, ptr null, ptr %size)
   %is_list = call i1 @is_there(ptr %api, ptr %no_ints)
-  br i1 %is_list, label %list, label %done
+  br i1 %is_list, label %list, label %try_tensor
 list:
   %ints = load i64, ptr %size
   %int_bytes = mul i64 %ints, 8
@@ -96,7 +185,7 @@ try_floats:
   %floats = load i64, ptr %size
   %float_bytes = mul i64 %floats, 4
   %is_empty = icmp eq i64 %floats, 0
-  br i1 %is_empty, label %done, label %has_floats
+  br i1 %is_empty, label %try_tensor, label %has_floats
 has_floats:
   %floats_fit = icmp ule i64 %float_bytes, $CONTENT_BYTES
   br i1 %floats_fit, label %copy_floats, label %done
@@ -104,13 +193,21 @@ copy_floats:
   %floats_failed = call ptr %floats_of(ptr %info, ptr %name, ptr %content, ptr %size)
   %floats_copied = call i1 @is_there(ptr %api, ptr %floats_failed)
   br label %done
+try_tensor:
+  %else = phi i64 [ $KIND_ABSENT, %try_ints ], [ $KIND_EMPTY, %try_floats ]
+  %tensor_kind = call i64 @read_tensor(ptr %api, ptr %info, ptr %name, ptr %content, ptr %size)
+  %no_tensor = icmp eq i64 %tensor_kind, $KIND_ABSENT
+  %last_kind = select i1 %no_tensor, i64 %else, i64 %tensor_kind
+  %tensor_items = load i64, ptr %size
+  %tensor_bytes = mul i64 %tensor_items, 4
+  br label %done
 done:
-  %kind = phi i64 [ $KIND_INT, %0 ], [ $KIND_FLOAT, %try_float ], [ $TOO_LONG, %string ],
-                  [ $KIND_STRING, %copy_string ], [ $KIND_ABSENT, %try_ints ], [ $TOO_LONG, %has_ints ],
-                  [ $KIND_INTS, %copy_ints ], [ $KIND_EMPTY, %try_floats ], [ $TOO_LONG, %has_floats ],
+  %kind = phi i64 [ $KIND_INT, %0 ], [ $KIND_FLOAT, %try_float ], [ $OTHER, %string ],
+                  [ $KIND_STRING, %copy_string ], [ %last_kind, %try_tensor ], [ $OTHER, %has_ints ],
+                  [ $KIND_INTS, %copy_ints ], [ $OTHER, %has_floats ],
                   [ $KIND_FLOATS, %copy_floats ]
   %bytes = phi i64 [ 8, %0 ], [ 4, %try_float ], [ 0, %string ], [ %characters, %copy_string ],
-                   [ 0, %try_ints ], [ 0, %has_ints ], [ %int_bytes, %copy_ints ], [ 0, %try_floats ],
+                   [ %tensor_bytes, %try_tensor ], [ 0, %has_ints ], [ %int_bytes, %copy_ints ],
                    [ 0, %has_floats ], [ %float_bytes, %copy_floats ]
   store i64 %kind, ptr %value
   %bytes_at = getelementptr i64, ptr %value, i64 $VALUE_BYTES
@@ -208,10 +305,10 @@ default:
 given:
   %kinds_at = getelementptr i64, ptr %attr, i64 $ATTR_KINDS
   %kinds = load i64, ptr %kinds_at
-  %long = shl i64 1, $TOO_LONG
-  %with_long = or i64 %kinds, %long
+  %other = shl i64 1, $OTHER
+  %with_other = or i64 %kinds, %other
   %bit = shl i64 1, %kind
-  %allowed = and i64 %with_long, %bit
+  %allowed = and i64 %with_other, %bit
   %is_wrong = icmp eq i64 %allowed, 0
   br i1 %is_wrong, label %wrong, label %known
 wrong:

@@ -48,8 +48,8 @@ def export(
     """Write a library with entries for all of the requests; gives those that it has, one an entry.
 
     `target`: this machine by default.  `refused`: is told of a request that cannot be compiled, which is an error
-    without it.  Nothing is left where it fails.  Raises ExecutorError where no entry is left, and where the linker is
-    missing or fails; OSError where the file cannot be written; what the compilation raises.
+    without it.  Nothing is left where it fails.  Raises ExecutorError for an op of which no entry is left, and where
+    the linker is missing or fails; OSError where the file cannot be written; what the compilation raises.
     """
     program = shutil.which(linker)
     if program is None:
@@ -68,14 +68,23 @@ def export(
                 if refused is None:
                     raise
                 refused(Refused(each, str(error).splitlines()[0]))
-        if not entries:
-            raise ExecutorError(
-                f"{where} is not written: none of the {len(requests)} entries can be compiled"
-            )
+        _check_entries(requests, entries)
         _write_handler(folder, entries, chosen)
         made = _linked(folder, program)
         made.replace(where)
     return [each.request for each in entries]
+
+
+def _check_entries(requests: Sequence[Request], entries: Sequence[Compiled]) -> None:
+    """Raises ExecutorError for an op that was asked for and has no entry."""
+    found = {each.request.program for each in entries}
+    for each in requests:
+        if each.program not in found:
+            raise ExecutorError(
+                f"{each.domain}::{each.program.name} cannot be compiled; no library is written"
+            )
+    if not entries:
+        raise ExecutorError("no ops are asked for; no library is written")
 
 
 def _compiled(request: Request, name: str, folder: Path, target: Target) -> Compiled:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from ...base.arith import dim
 from ...base.errors import AttrError, ExecutorError, OpgenError
 from ...base.vocabulary import DType, dataclass
@@ -39,17 +41,20 @@ KINDS: Final[Mapping[str, tuple[Kind, ...]]] = {
     "float": (Kind.FLOAT,),
     "number": (Kind.INT, Kind.FLOAT),
     "str": (Kind.STRING,),
-    "dtype": (Kind.STRING,),
+    "dtype": (Kind.INT,),
     "layout": (Kind.STRING,),
     "shape": (Kind.INTS, Kind.EMPTY),
     "ints": (Kind.INTS, Kind.EMPTY),
     "floats": (Kind.FLOATS, Kind.EMPTY),
 }
-"""The attributes that may give an attr of a kind; the C API shows custom ops no lists of strings."""
+"""The attributes that may give an attr of a kind: a dtype has its number, as ONNX has it in `TensorProto.DataType`.
+
+A float that float32 would not hold may be a tensor of float64.  The C API shows custom ops no lists of strings.
+"""
 
 
 class Attribute(NamedTuple):
-    """A value as a node has it, floats of 32 bits as ONNX has them: its kind and its bytes."""
+    """A value as a node has it, floats of 32 bits: its kind and its bytes."""
 
     kind: Kind
     content: bytes
@@ -133,13 +138,15 @@ def attribute(field: AttrField, value: object) -> Attribute:
     try:
         if isinstance(value, tuple):
             return _list(kinds, value)
+        if isinstance(value, DType):
+            return Attribute(Kind.INT, struct.pack("<q", value.onnx))
         if isinstance(value, str):
             return Attribute(Kind.STRING, value.encode())
         if isinstance(value, bool | int):
             return Attribute(Kind.INT, struct.pack("<q", value))
         if isinstance(value, float):
-            return Attribute(Kind.FLOAT, struct.pack("<f", value))
-    except (struct.error, OverflowError):
+            return Attribute(Kind.FLOAT, _floats((value,)))
+    except struct.error:
         pass
     raise AttrError(f"attr {field.name!r} is {value_text(value)}, which no attribute of ONNX can be")
 
@@ -147,8 +154,14 @@ def attribute(field: AttrField, value: object) -> Attribute:
 def _list(kinds: Sequence[Kind], value: tuple[object, ...]) -> Attribute:
     if not value:
         return Attribute(Kind.EMPTY, b"")
-    code = "f" if Kind.FLOATS in kinds else "q"
-    return Attribute(kinds[0], struct.pack(f"<{len(value)}{code}", *value))
+    if Kind.FLOATS in kinds:
+        return Attribute(Kind.FLOATS, _floats(value))
+    return Attribute(kinds[0], struct.pack(f"<{len(value)}q", *value))
+
+
+def _floats(values: Sequence[object]) -> bytes:
+    with np.errstate(over="ignore"):
+        return np.array(values, np.float64).astype("<f4").tobytes()
 
 
 def open_type(name: str, ndim: int, dtype: DType | str) -> TensorType:

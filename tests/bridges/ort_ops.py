@@ -1,0 +1,143 @@
+"""Every op in onnxruntime: `python -m tests.bridges.ort_ops [OP ...]`.
+
+All declared cases as nodes of a library: of open dims where such a program can be compiled, and of the case's sizes
+where that gives other bits than `eager`.  Results are equal to `eager`, to the bit.
+
+Prints how many of how many, and each op that is not among them with its reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opgen_runtime import eager
+from opgen_runtime.base.errors import OpgenError
+from opgen_runtime.bridges import onnxruntime as bridge
+from opgen_runtime.bridges.programs import program_of
+from opgen_runtime.operator import TensorType
+from opgen_runtime.testing.cases import Case
+from opgen_runtime.testing.suite import Suite
+from tests.gradients import suites
+
+from .operands import arrays_of, attrs_of
+from .ort_models import run_request
+
+
+def flat(operands: Sequence[Any]) -> list[np.ndarray | None]:
+    return [leaf for each in operands for leaf in (each if isinstance(each, tuple) else [each])]
+
+
+def types_of(operands: Sequence[Any]) -> list[Any]:
+    def of(array: np.ndarray) -> TensorType:
+        return TensorType(array.shape, array.dtype.name)
+
+    return [
+        tuple(map(of, each)) if isinstance(each, tuple) else None if each is None else of(each)
+        for each in operands
+    ]
+
+
+def results(request: bridge.Request, path: Path, arrays: Sequence[np.ndarray | None]) -> list[np.ndarray]:
+    """Of a library with this request alone.  Raises OpgenError where there is none."""
+    bridge.export(path, [request])
+    found = run_request(request, path, arrays)
+    path.unlink()
+    return found
+
+
+def check_equal(found: list[np.ndarray], expected: list[np.ndarray], case: Case) -> None:
+    assert len(found) == len(expected), f"{case}: {len(found)} results, expected {len(expected)}"
+    for a, b in zip(found, expected, strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype), f"{case}: another type than eager's"
+        assert a.tobytes() == np.ascontiguousarray(b).tobytes(), f"{case}: other values than eager's"
+
+
+def of_any_size(
+    fixed: bridge.Request, path: Path, arrays: Sequence[np.ndarray | None], expected: list[np.ndarray]
+) -> tuple[bool, bool]:
+    """Whether there is an entry for any size, and whether it gives eager's bits, not only its values.
+
+    A schedule for any size may add in another order than one for the case's sizes.
+    """
+    try:
+        opened = bridge.as_open(fixed.program, fixed.types)
+        request = bridge.request(fixed.program.path[0], opened, fixed.values)
+        found = results(request, path, arrays)
+    except OpgenError:
+        return False, False
+    same = True
+    for a, b in zip(found, expected, strict=True):
+        assert (a.shape, a.dtype) == (b.shape, b.dtype), "another type of any size"
+        same = same and a.tobytes() == np.ascontiguousarray(b).tobytes()
+        limit = 4 * float(np.finfo(a.dtype).resolution) if a.dtype.kind == "f" else 0.1
+        if not same:
+            np.testing.assert_allclose(a.astype(np.float64), b.astype(np.float64), rtol=limit, atol=limit)
+    return True, same
+
+
+def check(suite: type[Suite], folder: Path) -> tuple[int, int, int]:
+    """How many cases there are, of how many there is an entry for any size, and how many of those have eager's bits."""
+    name = suite.op.name
+    why_not = bridge.why_not_callable(program_of(name))
+    if why_not is not None:
+        raise OpgenError(why_not)
+    open_count, same_count = 0, 0
+    path = folder / f"{name}.so"
+    for case in suite.declared_cases:
+        operands, attrs = arrays_of(suite, case), attrs_of(suite, case)
+        fixed = bridge.request(name, types_of(operands), attrs)
+        wanted = eager.op(name)(*operands, **attrs)
+        expected = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
+        arrays = flat(operands)
+        is_open, is_same = of_any_size(fixed, path, arrays, expected)
+        open_count, same_count = open_count + is_open, same_count + is_same
+        if not is_same:
+            check_equal(results(fixed, path, arrays), expected, case)
+    return len(suite.declared_cases), open_count, same_count
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("ops", nargs="*")
+    options = parser.parse_args(arguments)
+    refused, wrong, counts = list[str](), list[str](), list[tuple[int, int, int]]()
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        for suite in suites(options.ops):
+            name = suite.op.name
+            try:
+                count = check(suite, Path(folder))
+            except OpgenError as error:
+                refused.append(f"{name}: {str(error).splitlines()[0]}")
+                print(f"{name:30} not exported", flush=True)
+            except Exception as error:  # whatever onnxruntime raises is a reason, of which all are printed
+                wrong.append(f"{name}: {type(error).__name__}: {' '.join(str(error).split())[:240]}")
+                print(f"{name:30} WRONG", flush=True)
+            else:
+                counts.append(count)
+                print(
+                    f"{name:30} {count[0]} cases, {count[1]} of any size, {count[2]} to the bit", flush=True
+                )
+    print("not exported:", *refused, sep="\n  ")
+    print("wrong:", *wrong, sep="\n  ")
+    total = len(counts) + len(refused) + len(wrong)
+    cases, opened, same = [sum(column) for column in zip(*counts, strict=True)] if counts else [0, 0, 0]
+    print(
+        f"{len(counts)} of {total} ops equal eager to the bit; of {cases} cases {opened} have entries of any size, "
+        f"{same} of those to the bit; "
+        f"{len(refused)} are not exported, {len(wrong)} are wrong; {time.perf_counter() - start:.0f} s",
+        flush=True,
+    )
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
