@@ -9,10 +9,12 @@ Prints how many of how many, and each op that is not among them with its reason.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,9 @@ from tests.gradients import suites
 
 from .operands import arrays_of, attrs_of
 from .ort_models import run_request
+
+SECONDS = 20
+"""To compile a program for any size; some, whose every dim is open, keep the prover busy for minutes."""
 
 
 def flat(operands: Sequence[Any]) -> list[np.ndarray | None]:
@@ -60,6 +65,21 @@ def check_equal(found: list[np.ndarray], expected: list[np.ndarray], case: Case)
         assert a.tobytes() == np.ascontiguousarray(b).tobytes(), f"{case}: other values than eager's"
 
 
+@contextmanager
+def at_most(seconds: int) -> Iterator[None]:
+    """Raises OpgenError in what takes longer."""
+
+    def give_up(number: int, frame: object) -> None:
+        raise OpgenError(f"it takes more than {seconds} s to compile")
+
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
 def of_any_size(
     fixed: bridge.Request, path: Path, arrays: Sequence[np.ndarray | None], expected: list[np.ndarray]
 ) -> tuple[bool, bool]:
@@ -70,7 +90,8 @@ def of_any_size(
     try:
         opened = bridge.as_open(fixed.program, fixed.types)
         request = bridge.request(fixed.program.path[0], opened, fixed.values)
-        found = results(request, path, arrays)
+        with at_most(SECONDS):
+            found = results(request, path, arrays)
     except OpgenError:
         return False, False
     same = True
