@@ -34,8 +34,13 @@ PAGES = (
     "gradients.md",
     "bridges.md",
     "chunked.md",
+    "bridges-onnxruntime.md",
 )
-NEEDED = {"bridges.md": ("torch",), "chunked.md": ("dask",)}  # what a page needs to be installed
+NEEDED = {
+    "bridges.md": ("torch",),
+    "bridges-onnxruntime.md": ("onnx", "onnxruntime"),
+    "chunked.md": ("dask",),
+}  # what a page needs to be installed
 _QUIET = "import contextlib as _c, io as _io\nwith _c.redirect_stdout(_io.StringIO()):\n"
 
 
@@ -79,7 +84,7 @@ class Reader:
             return ""
         assert words[0] == "opgen", f"{block}: {line}"
         emits = words[1] in ("generate", "check") and "emitters" in Path("pyproject.toml").read_text()
-        if emits or words[1] in ("test", "explain"):  # these import modules of the project
+        if emits or words[1] in ("test", "explain", "export-ort"):  # these import modules of the project
             return self.subprocess("-m", "opgen", *words[1:])
         return self.command(*words[1:])
 

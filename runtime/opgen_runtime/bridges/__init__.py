@@ -5,4 +5,5 @@ entries.py    programs compiled for the operands and attrs of calls
 batched.py    programs for each element of a batch
 torch/        ops of PyTorch (optional extra `torch`)
 jax/          primitives of JAX (optional extra `jax`)
+onnxruntime/  libraries of custom ops of onnxruntime, which need neither it nor this package
 """
