@@ -21,6 +21,7 @@ from .failure import Failure, Findings
 from .lookup import find_op
 from .onnx_models import existing, frontend
 
+_MAX_BYTES_OF_SIZES: Final = 4096  # of a tensor that may be a shape
 _DTYPES: Final[Mapping[int, DType]] = {DType(name).onnx: DType(name) for name in DTYPES}
 
 
@@ -33,9 +34,9 @@ def requests_of_model(path: str) -> list[bridge.Request]:
     """
     frontend()
     try:
-        model = import_module("onnx").load(existing(path), load_external_data=False)
-    except Exception as error:  # whatever the reader of the file raises is what is wrong with it
-        raise Failure(f"{path} is no ONNX model: {error}") from None
+        model, _ = import_module("opgen_runtime.frontend.onnx.decode").load_model(existing(path))
+    except OpgenError as error:
+        raise Failure(str(error)) from None
     return _Model(path, model).requests()
 
 
@@ -49,6 +50,8 @@ class _Model:
 
     def requests(self) -> list[bridge.Request]:
         found: dict[str, bridge.Request] = {}
+        self._note(self._model.graph)
+        self._drop_weights()
         self._infer()
         for node in self._nodes(self._model.graph):
             try:
@@ -102,6 +105,13 @@ class _Model:
                 "state it in the model's value_info"
             )
         return self._types[name]
+
+    def _drop_weights(self) -> None:
+        """Forget values that no shape is made of: their types are known."""
+        graph = self._model.graph
+        kept = [each for each in graph.initializer if each.ByteSize() <= _MAX_BYTES_OF_SIZES]
+        del graph.initializer[:]
+        graph.initializer.extend(kept)
 
     def _infer(self) -> None:
         """Types of all that onnx infers from what is known."""

@@ -17,6 +17,7 @@ pytest.importorskip("onnxruntime", reason="needs the extra `conformance`")
 from onnx import TensorProto, helper  # noqa: E402
 
 from opgen_runtime import eager  # noqa: E402
+from opgen_runtime.base.arith import dim  # noqa: E402
 from opgen_runtime.base.errors import ExecutorError  # noqa: E402
 from opgen_runtime.bridges.onnxruntime import export, open_type, request  # noqa: E402
 from opgen_runtime.operator import TensorType  # noqa: E402
@@ -93,6 +94,19 @@ def test_optional_and_variadic_operands(tmp_path: Path) -> None:
     np.testing.assert_array_equal(run_request(three, path, arrays)[0], [0, 1, 2, 0, 1])
     first, second = run_request(parts, path, [np.arange(5)])
     assert (first.tolist(), second.tolist()) == ([0, 1], [2, 3, 4])
+
+
+def test_sizes_that_follow_from_others(tmp_path: Path) -> None:
+    n = dim("n")
+    path = tmp_path / "ops.so"
+    both = request(
+        "concatenate", [(TensorType((n,), "float32"), TensorType((n + 1,), "float32"))], {"axis": 0}
+    )
+    export(path, [both])
+    assert run_request(both, path, [values(2), values(3)])[0].shape == (5,)
+    message = r"axis 0 of data1 must be n \+ 1; found the shapes \[2\], \[4\]"
+    with pytest.raises(Exception, match=message):
+        run_request(both, path, [values(2), values(4)])
 
 
 def test_entries_of_sizes_are_tried_in_order(tmp_path: Path) -> None:

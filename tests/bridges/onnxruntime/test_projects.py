@@ -205,7 +205,7 @@ REFUSED = [
     (["sort"], 1, "opgen_sort calls a hand-written function, which needs Python"),
     ([], 2, "name ops, or a model with --model"),
     (["--model", "absent.onnx"], 2, "absent.onnx"),
-    (["--model", "pyproject.toml"], 2, "pyproject.toml is no ONNX model"),
+    (["--model", "pyproject.toml"], 2, "'pyproject.toml' cannot be read as an ONNX model"),
     (["soft_sign", "--ld", "no-linker"], 1, "the linker 'no-linker' is not there"),
 ]
 

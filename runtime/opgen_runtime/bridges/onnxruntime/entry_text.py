@@ -41,10 +41,15 @@ class _Sizes:
         self._module = ModuleText(target)
         self._f = FunctionText(self._module)
         self._rules: list[str] = []
+        self._following: list[
+            tuple[str, Expr, str]
+        ] = []  # extents that follow from dims: where they are, and what
 
     def made(self, name: str, dims: Sequence[Var]) -> Sizes:
         f, kernel = self._f, self._kernel
         sizes = SizeText(f, self._bound())
+        for given, extent, where in self._following:
+            self._check(f.emit(f"icmp eq i64 {given}, {sizes.of(extent)}"), f"{where} must be {extent}")
         if isinstance(kernel, SymbolicKernel):
             for a, b in kernel.broadcast_guards:
                 self._check_meeting(sizes.of(a), sizes.of(b), f"{a} and {b} must be equal, or one of them 1")
@@ -72,7 +77,8 @@ class _Sizes:
                 given = f.emit(f"load i64, ptr {at}, align 8")
                 position += 1
                 if isinstance(extent, Expr) and not isinstance(extent, Var):
-                    continue  # a size that follows from others is one of the preconditions
+                    self._following.append((given, extent, f"axis {axis} of {slot.name}"))
+                    continue
                 if isinstance(extent, Var) and extent not in found:
                     found[extent] = given
                     continue
