@@ -25,7 +25,7 @@ from .fields import (
 from .kinds import KINDS
 from .node import TextNode
 
-AttrKind = Annotated[TextNode, *choice(KINDS)]
+KindName = Annotated[TextNode, *choice(KINDS)]
 Pattern = Annotated[
     TextNode,
     *choice(("elemwise", "broadcast", "injective", "comm_reduce", "out_elemwise_fusable", "tuple", "opaque")),
@@ -70,7 +70,7 @@ class InputPart(_Part):
 class AttrPart(_Part):
     """One attribute."""
 
-    type: AttrKind | None = Field(None, description="The kind of its values.", examples=["int", "floats"])
+    type: KindName | None = Field(None, description="The kind of its values.", examples=["int", "floats"])
     default: Texts | None = Field(
         None, description="Without it the attr must be given.", examples=["0", "[1, 1]"]
     )
@@ -78,6 +78,9 @@ class AttrPart(_Part):
         None,
         description="A chained comparison or a membership.",
         examples=["0 <= axis < data.ndim", 'mode in ("mean", "sum")'],
+    )
+    values: list[Text] | None = Field(
+        None, description="The texts that an enum may be.", examples=["[mean, sum]"]
     )
     doc: Text | None = Field(None, description="A sentence for the documentation.", examples=["The axis."])
     optional: Flag = Field(False, description="Admits None.", examples=[True])
@@ -172,9 +175,12 @@ class GradientPart(_Part):
 class SavedAttrPart(_Part):
     """One attribute as an older version had it."""
 
-    type: AttrKind = Field(description="The kind of its values.", examples=["int"])
+    type: KindName = Field(description="The kind of its values.", examples=["int"])
     default: Texts | None = Field(None, description="What it was where nothing was said.", examples=["0"])
     optional: Flag = Field(False, description="Admitted None.", examples=[True])
+    values: list[Text] | None = Field(
+        None, description="The texts that an enum was.", examples=["[mean, sum]"]
+    )
 
 
 class UpgradePart(_Part):

@@ -173,7 +173,9 @@ class NameChecker:
         self.check(value, STATIC if isinstance(value, s.Subscript) else section, local)
         if isinstance(value, s.Name):
             kind = self.kind(value.name, local)
+            symbol = None if value.name in local else self.namespace.symbols.get(value.name)
             known = kind in TENSORS or kind in (None, Kind.LOCAL, Kind.PARAMETER, Kind.LET, Kind.STATIC)
+            known = known or (symbol is not None and symbol.has_fields)
             if not known and kind is not None:
                 hint = (
                     f"write `{value.name}[0].{node.name}`" if kind in (Kind.VARIADIC, Kind.OUTPUTS) else None

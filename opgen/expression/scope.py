@@ -47,13 +47,16 @@ ELEMENTS = frozenset({Kind.INDEX, Kind.INDICES, Kind.LOOP})
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A name of the declaration.  `parameters` and `star` describe a `def`."""
+    """A name of the declaration.  `parameters` and `star` describe a `def`; `has_fields` an attr whose value is an
+    object.
+    """
 
     name: str
     kind: Kind
     place: Place
     parameters: int = 0
     star: bool = False
+    has_fields: bool = False
 
 
 @dataclass(slots=True)

@@ -48,9 +48,14 @@ class CheckedAttr:
     bound: CheckedBound | None
     choices: (
         tuple[AttrValue, ...] | None
-    )  # of `bounds: mode in ("a", "b")` with literals only, for documentation
+    )  # of `bounds: mode in ("a", "b")` with literals only, for documentation; the values of an enum
     doc: str
     place: Place
+
+    @property
+    def values(self) -> tuple[AttrValue, ...]:
+        """The values of an enum, which are its bounds; of another kind none."""
+        return self.choices or () if self.kind == "enum" else ()
 
 
 @dataclass(frozen=True, slots=True)

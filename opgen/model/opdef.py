@@ -54,6 +54,7 @@ class AttrDef:
     bounds: s.Expression | None
     bounds_text: str | None
     doc: str
+    values: tuple[str, ...] = ()  # of an enum
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,6 +117,7 @@ class SavedAttrDef:
     kind: str
     default: tuple[TextNode, ...] | None
     optional: bool
+    values: tuple[str, ...] = ()  # of an enum
 
 
 @dataclass(frozen=True, slots=True, eq=False)

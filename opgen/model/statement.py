@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from opgen_runtime.declaration.statement import let_names
+from opgen_runtime.operator.attrs import AttrObject, object_text
 
 from .checked import (
     BoundRule,
@@ -31,7 +32,7 @@ _PLEVEL: Final = 10  # of a strategy that states none
 
 
 def tree(value: object, library: str = "_l.") -> ast.expr:
-    """A plain value as a syntax tree; a syntax tree stands for itself.
+    """A plain value as a syntax tree, an object as its text; a syntax tree stands for itself.
 
     `library`: what stands before `inf` and `nan`; nothing in documentation.
     Raises TypeError for a value that has no literal.
@@ -50,6 +51,8 @@ def tree(value: object, library: str = "_l.") -> ast.expr:
             return ast.Constant(int(value))
         case str():
             return ast.Constant(str(value))
+        case AttrObject():
+            return ast.Constant(object_text(value))
         case tuple():
             return ast.Tuple([tree(each, library) for each in value], ast.Load())
         case list():
@@ -85,7 +88,9 @@ def attr_tree(attr: CheckedAttr, doc: str = "") -> ast.Call:
         options["default"] = attr.default
     if attr.optional and (attr.required or attr.default is not None):
         options["optional"] = True
-    if attr.bound is not None:
+    if attr.values:
+        options["values"] = attr.values
+    elif attr.bound is not None:
         options["bounds"] = attr.bound.text
         if attr.bound.check is not None:
             options["check"] = attr.bound.check

@@ -62,7 +62,8 @@ def parse_attr(text: str) -> ScaffoldAttr:
     if kind not in KINDS:
         raise ScaffoldError(f"--attr {text!r}: no kind {kind!r}; the kinds are {', '.join(KINDS)}")
     value = yaml_text(default.strip()) if has_default else KINDS[kind].example
-    return ScaffoldAttr(name, kind, value, f"type: {kind}, default: {value}, doc: What {name} does.")
+    stated = f"{KINDS[kind].stated}, " if KINDS[kind].stated else ""
+    return ScaffoldAttr(name, kind, value, f"type: {kind}, {stated}default: {value}, doc: What {name} does.")
 
 
 def yaml_text(text: str) -> str:

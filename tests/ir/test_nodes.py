@@ -151,3 +151,29 @@ def test_modules_are_values() -> None:
 def test_eager_ops_refuse_expressions() -> None:
     with pytest.raises(CallError, match="must be an array or a number, found an expression"):
         eager.exp(ir.var("x", F))
+
+
+def test_nodes_are_visited() -> None:
+    """What a visitor sees of each node makes the node again."""
+
+    class Collect(dict[str, object]):
+        def visit(self, name: str, kind: str, value: object) -> None:
+            kinds.append(kind)
+            self[name] = value
+
+    kinds: list[str] = []
+    x = ir.Var("x", F)
+    call = ops.softmax(x, axis=0)
+    flag = ir.Var("flag", TensorType((), "bool"))
+    pair = ir.Tuple((call, x))
+    body = ir.Let(ir.Var("y"), ir.TupleGetItem(pair, 0), ir.If(flag, x, call))
+    function = ir.Function((x, flag), body).with_attrs(Primitive=1)
+    for node in (x, ir.GlobalVar("main"), ir.const(1.0), call, pair, body.value, body.body, body, function):
+        seen = Collect()
+        node.visit_fields(seen)
+        assert ir.structural_equal(type(node)(**seen), node, map_free_vars=True)
+    assert kinds[:9] == ["str", "object", "str", "object", "tensor", "object", "array", "object", "array"]
+    assert kinds[9:] == [
+        *["array", "object", "int", "object", "object", "object", "object", "object", "object"],
+        *["array", "object", "object", "array", "map"],
+    ]

@@ -10,7 +10,7 @@ import pytest
 
 from opgen_runtime import ir, ops
 from opgen_runtime.base.arith import dim
-from opgen_runtime.operator.types import TensorType
+from opgen_runtime.operator.types import FuncType, TensorType, TypeVar
 
 F = TensorType((2, 3), "float32")
 
@@ -48,6 +48,30 @@ def test_types_attrs_and_constants_count_bit_for_bit() -> None:
     assert not ir.structural_equal(ir.const(0.0), ir.const(-0.0))
     assert not ir.structural_equal(ir.const(1), ir.const(1, "int64"))
     assert ir.structural_equal(ir.const(np.array([np.nan])), ir.const(np.array([np.nan])))
+
+
+def test_types_and_attrs_by_themselves() -> None:
+    def square(name: str) -> TensorType:
+        return TensorType((dim(name),) * 2, "float32")
+
+    def generic(name: str, twice: bool) -> FuncType:
+        a, b = TypeVar(name), TypeVar("b")
+        return FuncType((a, a if twice else b), a, (a, b))
+
+    one, other = square("n"), square("m")
+    assert ir.structural_equal(F, TensorType((2, 3), "float32"))
+    assert not ir.structural_equal(one, other)
+    assert ir.structural_equal(one, other, map_free_vars=True)
+    assert not ir.structural_equal(one, TensorType((dim("n"), dim("m")), "float32"), map_free_vars=True)
+    assert ir.structural_equal(generic("a", True), generic("c", True))
+    assert not ir.structural_equal(generic("a", True), generic("a", False))
+    summed = [ops.sum(v("x"), axis=axis).attrs for axis in (0, [0], 1)]
+    assert ir.structural_equal(summed[0], summed[1])
+    assert not ir.structural_equal(summed[0], summed[2])
+    assert not ir.structural_equal(F, summed[0])
+    assert not ir.structural_equal(v("x"), F)
+    assert ir.structural_hash(summed[0]) == ir.structural_hash(summed[1]) != ir.structural_hash(summed[2])
+    assert ir.structural_hash(one, map_free_vars=True) == ir.structural_hash(other, map_free_vars=True)
 
 
 def test_symbolic_dims_are_mapped_like_free_variables() -> None:

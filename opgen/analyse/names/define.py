@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from opgen_runtime.ir.operators import OPERATORS
@@ -180,7 +180,25 @@ class _Definer:
             self._missing("type", place, "attrs", name)
         bounds_text = None if part.bounds is None else " ".join(part.bounds.value.split())
         kind = "" if part.type is None else part.type.value
-        return AttrDef(name, place, kind, part.default, part.optional, bounds, bounds_text, _doc(part.doc))
+        values = self._values(kind, part.values, place)
+        if values and bounds is not None:
+            self.diagnostics.error("bad-value", f"the values of `{name}` are its bounds", bounds.place)
+            bounds = bounds_text = None
+        doc = _doc(part.doc)
+        return AttrDef(name, place, kind, part.default, part.optional, bounds, bounds_text, doc, values)
+
+    def _values(self, kind: str, values: Sequence[TextNode] | None, place: Place) -> tuple[str, ...]:
+        """The values of an enum; no other kind states any."""
+        found = tuple([each.value for each in values or ()])
+        if kind == "enum" and not found:
+            self.diagnostics.error("missing-key", "an enum states its `values`, such as `[mean, sum]`", place)
+        elif found and kind != "enum":
+            text = f"only an attr of type enum states values, not one of type {kind}"
+            self.diagnostics.error("bad-value", text, place)
+            return ()
+        elif len(set(found)) < len(found):
+            self.diagnostics.error("bad-value", "a value of the enum is stated twice", place)
+        return found
 
     def _output(self, name: str, part: OutputPart) -> OutputDef | None:
         place = self._at("outputs", name)
@@ -257,7 +275,12 @@ class _Definer:
     def _upgrade(self, key: str, place: Place, part: UpgradePart) -> UpgradeDef:
         attrs = tuple(
             SavedAttrDef(
-                name, self._at("upgrades", key, "attrs", name), each.type.value, each.default, each.optional
+                name,
+                at := self._at("upgrades", key, "attrs", name),
+                each.type.value,
+                each.default,
+                each.optional,
+                self._values(each.type.value, each.values, at),
             )
             for name, each in part.attrs.items()
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ...diagnostics import Diagnostics
+from ...document.kinds import KINDS
 from ...expression import syntax as s
 from ...expression.blocks import check_compute
 from ...expression.definitions import check_let
@@ -24,7 +25,8 @@ def resolve_names(op: OpDef, diagnostics: Diagnostics) -> Namespace:
         kind = Kind.VARIADIC if operand.variadic else Kind.INPUT
         namespace.declare(Symbol(operand.name, kind, operand.place))
     for attr in op.attrs:
-        namespace.declare(Symbol(attr.name, Kind.ATTR, attr.place))
+        has_fields = attr.kind in KINDS and KINDS[attr.kind].has_fields
+        namespace.declare(Symbol(attr.name, Kind.ATTR, attr.place, has_fields=has_fields))
     for dtype in op.dtypes:
         namespace.declare(Symbol(dtype.name, Kind.DTYPE, dtype.place))
     _declare_dims(op, namespace)

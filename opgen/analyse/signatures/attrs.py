@@ -6,6 +6,8 @@ import ast
 from collections.abc import Sequence
 from functools import partial
 
+from opgen_runtime.operator.attrs import bounds_of_values
+
 from ...diagnostics import Diagnostics, Place
 from ...document.kinds import ValueProblem
 from ...expression import syntax as s
@@ -35,6 +37,9 @@ def _attr(attr: AttrDef, namespace: Namespace, diagnostics: Diagnostics) -> Chec
     bound = None if attr.bounds is None else _bound(attr, attr.bounds, namespace)
     required = attr.default is None and not attr.optional
     choices = None if attr.bounds is None else _choices(attr.bounds)
+    if attr.values:
+        choices = attr.values
+        bound = CheckedBound(bounds_of_values(attr.values), None, None, None, None)
     return CheckedAttr(
         attr.name, attr.kind, required, default, attr.optional, bound, choices, attr.doc, attr.place
     )

@@ -153,4 +153,7 @@ class _Checker:
                 place = attr.default[0].place if attr.default else attr.place
                 self.diagnostics.error("bad-value", f"the default of `{attr.name}`: {problem}", place)
         required = attr.default is None and not attr.optional
-        return CheckedAttr(attr.name, attr.kind, required, default, attr.optional, None, None, "", attr.place)
+        choices = attr.values or None
+        return CheckedAttr(
+            attr.name, attr.kind, required, default, attr.optional, None, choices, "", attr.place
+        )

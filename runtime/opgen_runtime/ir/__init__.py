@@ -15,7 +15,7 @@ text.py          names, types and constants as text
 printer.py       programs as text
 picture.py       programs as pictures: drawing.py (nodes, edges, groups), drawn.py and artist.py (of functions and
                  modules), dot.py, svg.py (and its layout)
-type_parser.py, parser.py                text as programs (of tokens of base.arith)
+type_parser.py, parser.py                text as programs (of tokens of base.arith); object_text.py (as attrs)
 structural.py    structural equality, hash, digest
 well_formed.py   the rules that making nodes does not check
 """
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from ..operator import register_class
 from . import drawn as drawn
+from . import object_text as object_text
 from . import pickling as pickling
 from .admit import admissible, admit
 from .build import Operand, constant_like, make_call, var

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..base.errors import CallError, DTypeError, TypeInferenceError
 from ..base.vocabulary import DTYPES, DType, dataclass
-from ..operator import Attrs, FuncType, IncompleteType, Op, TensorType, TupleType, Type, TypeVar
+from ..operator import Attrs, AttrVisitor, FuncType, IncompleteType, Op, TensorType, TupleType, Type, TypeVar
 from .forward import call_type, function_type, join_types
 from .picture import Pictured
 
@@ -52,6 +52,9 @@ class Expr:
     def children(self) -> tuple[Expr, ...]:
         """The sub-expressions, in the order of evaluation."""
         return ()
+
+    def visit_fields(self, visitor: AttrVisitor) -> None:
+        """Calls `visitor.visit(name, kind, value)` for every field, in order; what follows of them is none."""
 
     # The operators are attached by `operators.py`, which finds the declared op of each symbol.
     __add__: ClassVar[Callable[[Expr, object], Call]]
@@ -147,6 +150,10 @@ class Var(Expr):
     def __post_init__(self) -> None:
         _set_type(self, IncompleteType() if self.type is None else self.type)
 
+    def visit_fields(self, visitor: AttrVisitor) -> None:
+        visitor.visit("name_hint", "str", self.name_hint)
+        visitor.visit("type", "object", self.type)
+
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class GlobalVar(Expr):
@@ -158,6 +165,10 @@ class GlobalVar(Expr):
 
     def __post_init__(self) -> None:
         _set_type(self, IncompleteType() if self.type is None else self.type)
+
+    def visit_fields(self, visitor: AttrVisitor) -> None:
+        visitor.visit("name", "str", self.name)
+        visitor.visit("type", "object", self.type)
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -188,6 +199,9 @@ class Constant(Expr):
     def is_scalar(self) -> bool:
         return self.data.ndim == 0
 
+    def visit_fields(self, visitor: AttrVisitor) -> None:
+        visitor.visit("data", "tensor", self.data)
+
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Tuple(Expr):
@@ -201,6 +215,9 @@ class Tuple(Expr):
 
     def children(self) -> tuple[Expr, ...]:
         return self.fields
+
+    def visit_fields(self, visitor: AttrVisitor) -> None:
+        visitor.visit("fields", "array", self.fields)
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -227,6 +244,10 @@ class TupleGetItem(Expr):
     def children(self) -> tuple[Expr, ...]:
         return (self.tuple_value,)
 
+    def visit_fields(self, visitor: AttrVisitor) -> None:
+        visitor.visit("tuple_value", "object", self.tuple_value)
+        visitor.visit("index", "int", self.index)
+
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Call(Expr):
@@ -250,6 +271,12 @@ class Call(Expr):
     def children(self) -> tuple[Expr, ...]:
         return (self.op, *self.args) if isinstance(self.op, Expr) else self.args
 
+    def visit_fields(self, visitor: AttrVisitor) -> None:
+        visitor.visit("op", "object", self.op)
+        visitor.visit("args", "array", self.args)
+        visitor.visit("attrs", "object", self.attrs)
+        visitor.visit("type_args", "array", self.type_args)
+
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Let(Expr):
@@ -265,6 +292,11 @@ class Let(Expr):
 
     def children(self) -> tuple[Expr, ...]:
         return (self.var, self.value, self.body)
+
+    def visit_fields(self, visitor: AttrVisitor) -> None:
+        visitor.visit("var", "object", self.var)
+        visitor.visit("value", "object", self.value)
+        visitor.visit("body", "object", self.body)
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -285,6 +317,11 @@ class If(Expr):
 
     def children(self) -> tuple[Expr, ...]:
         return (self.condition, self.then, self.otherwise)
+
+    def visit_fields(self, visitor: AttrVisitor) -> None:
+        visitor.visit("condition", "object", self.condition)
+        visitor.visit("then", "object", self.then)
+        visitor.visit("otherwise", "object", self.otherwise)
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -307,6 +344,13 @@ class Function(Expr, Pictured):
 
     def children(self) -> tuple[Expr, ...]:
         return (*self.params, self.body)
+
+    def visit_fields(self, visitor: AttrVisitor) -> None:
+        visitor.visit("params", "array", self.params)
+        visitor.visit("body", "object", self.body)
+        visitor.visit("ret_type", "object", self.ret_type)
+        visitor.visit("type_params", "array", self.type_params)
+        visitor.visit("attrs", "map", self.attrs)
 
     def with_attrs(self, **attrs: object) -> Function:
         """The same function with more attrs."""

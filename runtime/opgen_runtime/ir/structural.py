@@ -1,4 +1,4 @@
-"""Structural equality, hash and digest of expressions.
+"""Structural equality, hash and digest of expressions, and of types and attrs.
 
 All three number the distinct sub-expressions of a program, children first, so that sharing makes no difference and a
 DAG costs its nodes, not its paths.  Bound variables are compared up to renaming: a variable is known by the height
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from ..base.arith.expr import AnyDim, Const, Dim
 from ..base.arith.expr import Expr as DimExpr
@@ -24,25 +25,33 @@ from .visitor import post_order
 Key = tuple[object, ...]
 
 
-def structural_equal(a: Expr | IRModule, b: Expr | IRModule, map_free_vars: bool = False) -> bool:
-    """Whether two programs are the same up to the names of what they bind.
+Structured: TypeAlias = Expr | IRModule | Type | Attrs
+
+
+def structural_equal(a: Structured, b: Structured, map_free_vars: bool = False) -> bool:
+    """Whether two programs, types or attrs are the same up to the names of what they bind.
 
     Free variables and symbolic dims are the same if they are one object; with `map_free_vars`, if they occur in the
-    same places.
+    same places.  Types that are not known yet are all the same.
     """
     if isinstance(a, IRModule) or isinstance(b, IRModule):
         if not (isinstance(a, IRModule) and isinstance(b, IRModule)):
             return False
         return _module_rows(a) == _module_rows(b)
     table: dict[Key, int] = {}
+    if not (isinstance(a, Expr) and isinstance(b, Expr)):
+        is_node = isinstance(a, Expr) or isinstance(b, Expr)
+        return not is_node and _object_key(a, map_free_vars) == _object_key(b, map_free_vars)  # type: ignore[arg-type]  # no node
     return _Numbering(table, map_free_vars).number(a) == _Numbering(table, map_free_vars).number(b)
 
 
-def structural_hash(expr: Expr | IRModule, map_free_vars: bool = False) -> int:
-    """A hash that is equal for structurally equal programs, within this process."""
+def structural_hash(expr: Structured, map_free_vars: bool = False) -> int:
+    """A hash that is equal for structurally equal programs, types or attrs, within this process."""
     if isinstance(expr, IRModule):
         return hash(_module_rows(expr))
     table: dict[Key, int] = {}
+    if not isinstance(expr, Expr):
+        return hash(_object_key(expr, map_free_vars))
     _Numbering(table, map_free_vars).number(expr)
     return hash(tuple(table))
 
@@ -52,6 +61,10 @@ def structural_digest(expr: Expr) -> str:
     table: dict[Key, int] = {}
     _Numbering(table, map_free_vars=True).number(expr)
     return hashlib.blake2b(repr(list(table)).encode(), digest_size=20).hexdigest()
+
+
+def _object_key(node: Type | Attrs, map_free_vars: bool) -> object:
+    return _Numbering({}, map_free_vars).value_key(node)
 
 
 def _module_rows(module: IRModule) -> tuple[tuple[str, tuple[Key, ...]], ...]:
@@ -132,6 +145,10 @@ class _Numbering:
         """The value of an attr; floats by their decimals, which tell -0.0 from 0.0 and hold NaN equal to itself."""
         if isinstance(value, tuple):
             return tuple([self.value_key(item) for item in value])
+        if isinstance(value, Attrs):
+            return self.attrs_key(value)
+        if isinstance(value, Type):
+            return self.type_key(value)
         return self.dim_key(value) if isinstance(value, DimExpr) else repr(value)
 
     def type_key(self, type_: Type | None) -> object:

@@ -32,7 +32,8 @@ from ..base.arith.expr import Const, Dim
 from ..base.arith.expr import Expr as DimExpr
 from ..base.arith.tokens import Tokens
 from ..base.errors import OpgenError
-from ..operator import FuncType, TensorType, TupleType, Type, TypeVar
+from ..operator import AttrObject, FuncType, Op, TensorType, TupleType, Type, TypeVar, classes_of, has_op
+from .forward import attrs_type
 
 _FUNCTIONS: dict[str, Callable[..., DimExpr]] = {
     "min": minimum, "max": maximum, "truncdiv": truncdiv, "truncmod": truncmod, "select": select,
@@ -140,7 +141,8 @@ class TypeParser:
         if tokens.accept("?"):
             return Any()
         if tokens.accept("-"):
-            return _combine(sub, 0, self._factor())
+            operand = self._factor()
+            return -operand if isinstance(operand, int) else _combine(sub, 0, operand)
         if tokens.accept("("):
             inner = self.dim()
             tokens.expect(")")
@@ -161,7 +163,7 @@ class TypeParser:
         return self.dims.setdefault(name.text, dim(name.text))
 
     def value(self) -> object:
-        """The value of an attr: a number, text, a word, a list, or a symbolic dim."""
+        """The value of an attr: a number, text, a word, a list, an object, or a symbolic dim."""
         tokens = self.tokens
         token = tokens.next
         if token.kind == "string":
@@ -176,6 +178,11 @@ class TypeParser:
         for word, value in (("True", True), ("False", False), ("None", None)):
             if tokens.accept(word):
                 return value
+        if token.kind == "name" and token.text == "Tensor" and tokens.after_next.text == "[":
+            tokens.take()
+            return self._tensor()
+        if token.kind == "name" and tokens.after_next.text == "(" and token.text not in _FUNCTIONS:
+            return self._object()
         negative = token.text == "-" and tokens.after_next.kind == "number"
         number = tokens.after_next if negative else token
         if number.kind == "number" and not number.text.isdigit():
@@ -185,6 +192,45 @@ class TypeParser:
             return -float(number.text) if negative else float(number.text)
         found = self.dim()
         return found.value if isinstance(found, Const) else found
+
+    def _object(self) -> AttrObject:
+        """`attrs.axis_abs(axis=1)`, `TupleType(fields=[Tensor[(2,), int8]])`: a type key, and fields by name."""
+        tokens = self.tokens
+        key = tokens.take()
+        classes = _object_classes(key.text)
+        if len(classes) != 1:
+            raise tokens.error(f"{len(classes)} loaded classes have the type key {key.text!r}", key)
+        tokens.expect("(")
+        fields: dict[str, object] = {}
+        while not tokens.accept(")"):
+            name = tokens.expect_kind("name", "the name of a field").text
+            tokens.expect("=")
+            fields[name] = self.value()
+            if tokens.next.text != ")":
+                tokens.expect(",")
+        try:
+            return classes[0](**fields)
+        except (OpgenError, TypeError, ValueError) as error:
+            raise tokens.error(str(error), key) from None
+
+
+def object_from_text(text: str) -> object:
+    """The value of an attr that a text means.  Raises ParseError."""
+    parser = TypeParser(Tokens(text))
+    found = parser.value()
+    if parser.tokens.next.kind != "end":
+        raise parser.tokens.error("expected the end of the text")
+    return found
+
+
+def _object_classes(key: str) -> tuple[type[AttrObject], ...]:
+    """The classes of a type key: of attrs of an op the one that its calls have."""
+    name = key.removeprefix("attrs.")
+    if name != key and has_op(name):
+        own = attrs_type(Op.get(name))
+        if own is not None and own.type_key == key:
+            return (own,)
+    return classes_of(key)
 
 
 def _combine(function: Callable[..., DimExpr], *operands: object) -> object:

@@ -29,6 +29,9 @@ def check_interface(op: Op, function: Callable[..., Any], fields: Mapping[str, s
     for field in () if kind is None else kind.fields():
         expected[field.name] = inspect.Parameter.empty if field.default is REQUIRED else field.default
     given = {name: parameter.default for name, parameter in inspect.signature(function).parameters.items()}
+    for field in () if kind is None else kind.fields():
+        if given[field.name] not in (None, inspect.Parameter.empty):
+            given[field.name] = field.normalise(given[field.name])
     assert given == expected, f"{op.name}: the function has the defaults {given}, the attrs {expected}"
 
 

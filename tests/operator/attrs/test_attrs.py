@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from opgen_runtime.base.arith import dim
 from opgen_runtime.base.errors import AttrError
 from opgen_runtime.base.vocabulary import DType
+from opgen_runtime.ir.type_parser import object_from_text
+from opgen_runtime.operator import FuncType, TensorType, TupleType
 from opgen_runtime.operator.attrs import Attrs, attr, attrs_from_json
 
 
@@ -43,6 +45,23 @@ class ManyAttrs(Attrs):
     scales: tuple[float, ...] = attr("floats", default=())
     names: tuple[str, ...] = attr("strs", default=())
     units: int | None = attr("int", default=None)
+
+
+class NestedAttrs(Attrs):
+    type_key = "attrs.nested"
+    axis: int = attr("int", default=0, bounds="0 <= axis", check=lambda axis, attrs: axis >= 0)
+
+
+class OpenAttrs(Attrs):
+    """Kinds whose values are chosen, nested, or objects."""
+
+    type_key = "attrs.open"
+    mode: str = attr("enum", values=("sum", "mean"), default="sum")
+    items: tuple[object, ...] = attr("array", default=(1, "a", None, True, math.nan, (0.5,)))
+    like: object = attr("object", default=None)
+
+
+MATRIX = TensorType((2, 3), "float32")
 
 
 def error_of(make: object) -> str:
@@ -230,6 +249,89 @@ def error_of_json(data: dict[str, object]) -> str:
     return str(caught.value)
 
 
+def test_texts_of_objects() -> None:
+    made = OpenAttrs(mode="mean", items=[NestedAttrs(axis=3), TupleType((MATRIX,))], like=MATRIX)
+    text = (
+        'mode="mean", items=[attrs.nested(axis=3), TupleType(fields=[Tensor[(2, 3), float32]])], '
+        "like=Tensor[(2, 3), float32]"
+    )
+    assert made.to_text() == text
+    assert object_from_text(f"attrs.open({text})") == made
+    assert OpenAttrs(like="Tensor[(2, 3), float32]") == OpenAttrs(like=MATRIX)
+    assert OpenAttrs.list_field_info()[0] == ("mode", 'enum, default="sum", one of "sum", "mean"', "")
+
+
+def test_json_of_objects() -> None:
+    made = OpenAttrs(items=[NestedAttrs(axis=3), math.inf], like=TupleType((MATRIX,)))
+    assert made.to_json() == {
+        "type_key": "attrs.open",
+        "mode": "sum",
+        "items": [{"type_key": "attrs.nested", "axis": 3}, {"float": "inf"}],
+        "like": {
+            "type_key": "TupleType",
+            "fields": [{"type_key": "TensorType", "shape": [2, 3], "dtype": "float32"}],
+        },
+    }
+    with pytest.raises(AttrError, match=r"0 loaded classes have the type key 'attrs\.lost'"):
+        OpenAttrs.from_json({**made.to_json(), "like": {"type_key": "attrs.lost"}})
+
+
+@pytest.mark.parametrize(
+    ("given_values", "message"),
+    [
+        ({"mode": "max"}, 'attr \'mode\' is "max", outside its bounds: one of "sum", "mean"'),
+        ({"mode": 3}, "attr 'mode' must be a str, found 3 of type int"),
+        ({"like": 3}, "attr 'like' must be a type without open dims, or attrs, found 3 of type int"),
+        (
+            {"like": TensorType((dim("n"),))},
+            "attr 'like' must be a type without open dims, or attrs, found Ten",
+        ),
+        (
+            {"like": "lost(a=1)"},
+            "attr 'like' must be a type without open dims, or attrs (line 1, column 1: 0 loaded classes have the "
+            "type key 'lost')",
+        ),
+        (
+            {"like": "attrs.nested(axis=-1)"},
+            "attr 'like' must be a type without open dims, or attrs (line 1, c",
+        ),
+        ({"items": [object]}, "attr 'items' must be an array (numbers, bools, strs, None, types, attrs and"),
+    ],
+)
+def test_what_is_no_object(given_values: dict[str, object], message: str) -> None:
+    assert error_of(lambda: OpenAttrs(**given_values)).startswith(f"open: {message}")  # type: ignore[arg-type]
+
+
+def test_an_enum_states_its_values() -> None:
+    with pytest.raises(ValueError, match="an attr of kind enum states its values"):
+        attr("enum")
+    with pytest.raises(ValueError, match=r"another none; found 'str' with \('a',\)"):
+        attr("str", values=("a",))
+
+
+def test_keys_that_are_not_known() -> None:
+    made, unknown = AxisAbsAttrs.init_allow_unknown(2, shape=3)
+    assert (made, unknown) == (AxisAbsAttrs(axis=2), {"shape": 3})
+    with pytest.raises(AttrError, match="unknown attr 'shape'"):
+        AxisAbsAttrs.init_by_packed_args(2, shape=3)
+
+
+def test_types_are_visited() -> None:
+    seen = Collect()
+    MATRIX.visit_fields(seen)
+    TupleType((MATRIX,)).visit_fields(seen)
+    FuncType((MATRIX,), MATRIX).visit_fields(seen)
+    assert seen.seen == [
+        ("shape", "shape", (2, 3)),
+        ("dtype", "dtype", "float32"),
+        ("fields", "array", (MATRIX,)),
+        ("params", "array", (MATRIX,)),
+        ("ret", "object", MATRIX),
+        ("type_params", "array", ()),
+        ("constraints", "array", ()),
+    ]
+
+
 many = st.builds(
     ManyAttrs,
     count=st.integers(),
@@ -242,6 +344,35 @@ many = st.builds(
     names=st.lists(st.text()),
     units=st.none() | st.integers(),
 )
+
+
+types = st.builds(TensorType, st.lists(st.integers(0, 9), max_size=3), st.sampled_from(["int8", "float32"]))
+objects = st.recursive(
+    types | st.builds(NestedAttrs, axis=st.integers(0, 9)),
+    lambda inner: (
+        st.builds(lambda t: TupleType(tuple(t)), st.lists(types, max_size=2))
+        | st.builds(OpenAttrs, like=inner)
+    ),
+    max_leaves=4,
+)
+items = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | objects
+opens = st.builds(
+    OpenAttrs,
+    mode=st.sampled_from(["sum", "mean"]),
+    items=st.lists(items | st.lists(items, max_size=2), max_size=3),
+    like=st.none() | objects,
+)
+
+
+@given(opens, opens)
+def test_laws_of_objects(a: OpenAttrs, b: OpenAttrs) -> None:
+    assert OpenAttrs(**a.as_dict()) == a  # type: ignore[arg-type]
+    assert (a == b) == (a.to_text() == b.to_text())
+    if a == b:
+        assert hash(a) == hash(b)
+    assert pickle.loads(pickle.dumps(a)) == a
+    assert attrs_from_json(json.loads(json.dumps(a.to_json(), allow_nan=False))) == a
+    assert object_from_text(f"attrs.open({a.to_text()})") == a
 
 
 @given(many, many)

@@ -21,14 +21,17 @@ import torch
 
 from ...base.errors import AttrError
 from ...base.vocabulary import DType, dataclass
-from ...operator import REQUIRED, AttrField
+from ...ir.type_parser import object_from_text
+from ...operator import REQUIRED, AttrField, value_text
 from ..programs import Operand, Program
 from .tensors import DTYPE_OF, NAME_OF, NAME_OF_CODE
 
 _TYPES: Final = {
     "int": "int", "float": "float", "number": "float", "bool": "bool", "str": "str", "dtype": "ScalarType",
     "layout": "str", "shape": "SymInt[]", "ints": "int[]", "floats": "float[]", "strs": "str[]",
+    "enum": "str", "array": "str", "object": "str",
 }  # fmt: skip
+_AS_TEXT: Final = ("array", "object")  # kinds that torch has no type for: the text form of their values
 _TENSORS: Final = {"one": "Tensor", "optional": "Tensor?", "several": "Tensor[]"}
 # How the language spells element types in defaults; it has no words for the others.
 _DTYPE_WORDS: Final = {
@@ -118,7 +121,9 @@ def given(schema: Schema, attrs: Mapping[str, Any]) -> dict[str, Any]:
         if field is None or field.name not in attrs or parameter.name != field.name:
             continue
         value = attrs[field.name]
-        if field.kind == "dtype" and isinstance(value, str) and value in DTYPE_OF:
+        if field.kind in _AS_TEXT and value is not None:
+            found[field.name] = value_text(field.normalise(value))
+        elif field.kind == "dtype" and isinstance(value, str) and value in DTYPE_OF:
             found[field.name] = DTYPE_OF[value]
         elif field.kind == "number" and isinstance(value, int) and abs(value) > _LARGEST_EXACT:
             found[field.name] = 0.0
@@ -131,7 +136,7 @@ def given(schema: Schema, attrs: Mapping[str, Any]) -> dict[str, Any]:
 def needs_conversion(schema: Schema) -> bool:
     """Whether users may write an attr in other forms than torch's."""
     fields = [each.field for each in schema.parameters if each.field is not None]
-    return any(field.is_list or field.kind in ("dtype", "number") for field in fields)
+    return any(field.is_list or field.kind in ("dtype", "number", *_AS_TEXT) for field in fields)
 
 
 def _parameters(program: Program) -> tuple[list[Parameter], list[Parameter], list[Parameter]]:
@@ -177,6 +182,8 @@ def _first_after_default(parameters: Sequence[Parameter]) -> int:
 
 def _can_be_written(field: AttrField) -> bool:
     value = field.default
+    if field.kind in _AS_TEXT:
+        return True
     if field.kind == "dtype":
         return value is None or str(value) in _DTYPE_WORDS
     if isinstance(value, tuple):
@@ -186,6 +193,8 @@ def _can_be_written(field: AttrField) -> bool:
 
 def _torch_form(field: AttrField) -> object:
     value = field.default
+    if field.kind in _AS_TEXT and value is not None:
+        return value_text(value)
     if isinstance(value, DType):
         return DTYPE_OF[value]
     if isinstance(value, tuple):
@@ -214,6 +223,8 @@ def _taken(field: AttrField, value: Any) -> object:
     """A value of torch's as users of declared ops write it."""
     if field.kind == "dtype" and value is not None:
         return NAME_OF.get(value, value) if isinstance(value, torch.dtype) else NAME_OF_CODE.get(value, value)
+    if field.kind == "array" and isinstance(value, str):
+        return object_from_text(value)
     if field.kind == "number" and isinstance(value, float) and value.is_integer():
         return (
             int(value) if abs(value) <= _LARGEST_EXACT and (value or math.copysign(1, value) > 0) else value

@@ -8,6 +8,7 @@ from ...base import arith
 from ...base.arith.expr import Expr, Shape, Table
 from ...base.errors import LanguageError
 from ...base.vocabulary import BOOL, INDEX, DType
+from ...operator import Attrs
 from .conditions import equal, less, select
 from .element import floordiv, floormod
 from .reduce import max_, min_
@@ -73,9 +74,14 @@ def clip(x: Value, low: Value, high: Value) -> Value:
 
 
 def item(values: Value, key: Value) -> Value:
-    """`values[key]`: of a tensor, of a tuple or text at a static place, or a constant table at an element
-    place."""
+    """`values[key]`: of a tensor, of a tuple or text at a static place, a constant table at an element place, or a
+    field of attrs by its name."""
     if isinstance(values, (Operand, Defined)):
+        return values[key]
+    if isinstance(values, Attrs):
+        if key not in values.as_dict():
+            known = ", ".join(values.keys())
+            raise LanguageError(f"{values.type_key} has the fields {known}; found {describe(key)}", "value")
         return values[key]
     if isinstance(values, (tuple, list)) or is_text(values):
         kind = "text" if isinstance(values, str) else "tuple"

@@ -10,14 +10,13 @@ from ...base.arith.expr import AnyDim, Expr, Var
 from ...base.errors import AttrError, OpenConditionError, call_site, did_you_mean, shown
 from .expressions import DimTable
 from .field import REQUIRED, AttrField, attr
-from .kinds import KindError, same_value_key, to_json_value, value_text
+from .kinds import KindError, same_value_key, value_text
+from .objects import AttrObject, classes_of
 from .visitors import AttrVisitor, NonDefaultVisitor
-
-_CLASSES: dict[str, dict[str, type[Attrs]]] = {}  # by type key, then by the module that defines the class
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=True, field_specifiers=(attr,))
-class Attrs:
+class Attrs(AttrObject):
     """Base of the attrs of all ops; immutable, compared by class and values.
 
     A subclass states its `type_key` ("attrs.<op>") and its fields (`name: type = attr(kind, ...)`); fields of
@@ -42,8 +41,6 @@ class Attrs:
                 fields[name] = declared.with_name(name)
                 delattr(cls, name)
         cls._fields = fields
-        if "type_key" in cls.__dict__:
-            _CLASSES.setdefault(cls.type_key, {})[cls.__module__] = cls
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         fields = self._fields
@@ -106,6 +103,10 @@ class Attrs:
         return dict(self._values)
 
     @property
+    def is_value(self) -> bool:
+        return not self.open_dims
+
+    @property
     def open_bounds(self) -> tuple[tuple[str, Expr], ...]:
         """The bounds that need no input but the values of dims: their text, and what must hold."""
         return self._open_bounds
@@ -162,7 +163,7 @@ class Attrs:
         table = {} if dims is None else dims
         for name, value in self._values.items():
             try:
-                listed[name] = to_json_value(value, table)
+                listed[name] = self._fields[name].to_json(value, table)
             except KindError as error:
                 raise AttrError(
                     f"{self.op_name()}: attr {name!r} cannot be written as JSON: {error}"
@@ -222,6 +223,12 @@ class Attrs:
         return cls(*args, **kwargs)
 
     @classmethod
+    def init_allow_unknown(cls, *args: object, **kwargs: object) -> tuple[Self, dict[str, object]]:
+        """As `init_by_packed_args`, and the keywords that name no field, which are no mistake here."""
+        known = {name: value for name, value in kwargs.items() if name in cls._fields}
+        return cls(*args, **known), {name: value for name, value in kwargs.items() if name not in known}
+
+    @classmethod
     def list_field_info(cls) -> tuple[tuple[str, str, str], ...]:
         """(name, type text such as `int, default=0, 0 <= axis`, description) for each field."""
         return tuple((field.name, field.type_text, field.doc) for field in cls._fields.values())
@@ -247,7 +254,7 @@ def attrs_from_json(data: Mapping[str, object], dims: DimTable | None = None) ->
 
 def attrs_class(key: str) -> type[Attrs]:
     """The loaded class of that type key.  Raises AttrError if there is none, or several."""
-    found = tuple(_CLASSES.get(key, {}).values())
+    found = [cls for cls in classes_of(key) if issubclass(cls, Attrs)]
     if not found:
         raise AttrError(f"no loaded Attrs class has the type key {key!r}")
     if len(found) > 1:

@@ -1,6 +1,6 @@
 """The kinds of an attr field: what each takes, and the one form in which its values are kept.
 
-A kind is a row of `KINDS` here, and one of `opgen/document/kinds.py`, which says what the generator does with it.
+A kind is a row of `KINDS` here; the row of `opgen/document/kinds.py` adds how it is written and tried.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ import numpy as np
 
 from ...base.arith import structural_equal, structural_hash
 from ...base.arith.expr import Const, Expr
+from ...base.errors import OpgenError, ParseError
 from ...base.vocabulary import DTYPES, DType, dataclass
 from .expressions import DimTable, ExpressionError, expression_from_json, expression_to_json
+from .objects import AttrObject, ObjectError, fields_of, object_of_text, value_from_json, value_to_json
 
 _LAYOUT: Final = re.compile(r"(?:[A-Z]|[1-9][0-9]*[a-z])+")
+_OBJECT: Final = "a type without open dims, or attrs"
 
 
 class KindError(ValueError):
@@ -92,6 +95,39 @@ def _layout(value: object) -> str:
     return str(value)
 
 
+def _object(value: object) -> AttrObject:
+    """A type or attrs, or the text of one, about which everything is known."""
+    if isinstance(value, str):
+        try:
+            value = object_of_text(value)
+        except (ParseError, ObjectError) as error:
+            raise KindError(f"{_OBJECT} ({error})") from None
+    if not isinstance(value, AttrObject) or not value.is_value:
+        raise KindError(_OBJECT)
+    return value
+
+
+def _anything(value: object) -> object:
+    """A number, a text, None, an object, or a tuple of these."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return tuple([_anything(item) for item in value])
+    if isinstance(value, AttrObject):
+        return _object(value)
+    if value is None or isinstance(value, (bool, np.bool_)):
+        return None if value is None else bool(value)
+    if isinstance(value, str):
+        return str(value)
+    try:
+        found = _number(value)
+    except KindError:
+        found = None
+    if found is None or isinstance(found, Expr):
+        raise KindError("a number, a bool, a str, None, a type, attrs or a sequence of these")
+    return found
+
+
 def _same(value: object) -> object:
     return value
 
@@ -107,13 +143,15 @@ class AttrKind:
 
     `expected`: in the words of messages.  `normalise`: a value, for a list kind an item of it, in the form that is
     kept; raises `KindError`.  `items`: of a list kind what callers may give, in words: a value that is no sequence
-    stands for a list of one item.  `from_json`: a value, or an item, from what `to_json_value` wrote.
+    stands for a list of one item.  `from_json`: a value, or an item, from what `to_json_value` wrote.  `has_objects`:
+    values are known whole, and may be or hold objects (types, attrs).
     """
 
     expected: str
     normalise: Callable[[object], object]
     items: str | None = None
     from_json: Callable[[object], object] = _same
+    has_objects: bool = False
 
     @property
     def is_list(self) -> bool:
@@ -132,8 +170,17 @@ class AttrKind:
         except KindError:
             raise KindError(f"{self.expected} ({self.items})") from None
 
+    def to_json(self, value: object, dims: DimTable | None = None) -> object:
+        """A JSON-able form of a value; `dims` by name, which is extended.  Raises `KindError` for two of one name."""
+        return value_to_json(value) if self.has_objects else to_json_value(value, dims)
+
     def read_json(self, value: object, dims: DimTable | None = None) -> object:
-        """The value that `to_json_value` wrote, before it is normalised; `dims` by name, which is extended."""
+        """The value that `to_json` wrote, before it is normalised; `dims` by name, which is extended."""
+        if self.has_objects:
+            try:
+                return value_from_json(value)
+            except (ObjectError, OpgenError, TypeError) as error:
+                raise KindError(f"{self.expected}; {error}") from None
         dims = {} if dims is None else dims
         if isinstance(value, list):
             return [self.read_json(item, dims) for item in value]
@@ -155,11 +202,20 @@ KINDS: Final[dict[str, AttrKind]] = {
     "ints": AttrKind("ints", _int, "an int or a sequence of ints"),
     "floats": AttrKind("floats", _float, "a float or a sequence of floats", _float_from_json),
     "strs": AttrKind("strs", _str, "a str or a sequence of strs"),
+    "enum": AttrKind("a str", _str),
+    "array": AttrKind(
+        "an array",
+        _anything,
+        "numbers, bools, strs, None, types, attrs and sequences of these",
+        has_objects=True,
+    ),
+    "object": AttrKind(_OBJECT, _object, has_objects=True),
 }
 
 
 def value_text(value: object, dim: Callable[[Expr], str] = str) -> str:
-    """A normalised value as IR text prints it: `1`, `0.5`, `True`, `"NCHW"`, `[1, 2]`, `None`, `inf`, `n + 1`.
+    """A normalised value as IR text prints it: `1`, `0.5`, `True`, `"NCHW"`, `[1, 2]`, `None`, `inf`, `n + 1`; objects
+    as `object_text` says.
 
     `dim` writes expressions of symbolic dims.
     """
@@ -169,7 +225,13 @@ def value_text(value: object, dim: Callable[[Expr], str] = str) -> str:
         return json.dumps(str(value))
     if isinstance(value, Expr):
         return dim(value)
-    return repr(value)
+    return object_text(value) if isinstance(value, AttrObject) else repr(value)
+
+
+def object_text(value: AttrObject) -> str:
+    """`Tensor[(2, 3), float32]`, or the type key and the fields: `attrs.axis_abs(axis=1, indice=0)`."""
+    listed = ", ".join([f"{name}={value_text(item)}" for name, _, item in fields_of(value)])
+    return value.short_text or f"{value.type_key}({listed})"
 
 
 class _SameExpr:
@@ -189,7 +251,9 @@ class _SameExpr:
 
 
 def same_value_key(value: object) -> object:
-    """A hashable key that is equal exactly for the same value: NaN equals itself, -0.0 is not 0.0."""
+    """A hashable key that is equal exactly for the same value: NaN equals itself, -0.0 is not 0.0, True is not 1."""
+    if isinstance(value, bool):
+        return ("bool", value)
     if isinstance(value, float):
         return ("nan",) if math.isnan(value) else (value, math.copysign(1.0, value))
     if isinstance(value, tuple):

@@ -1,4 +1,8 @@
-"""What `Attrs.visit_fields` and `Attrs.visit_non_default` call."""
+"""What `visit_fields` of attrs, types and graph nodes, and `Attrs.visit_non_default`, call.
+
+`kind` is a kind of attrs (`kinds.py`); of graph nodes an "object" is also a node or an op, an "array" holds nodes, and
+there are two kinds more: "tensor" (an array of elements) and "map" (a mapping from names).
+"""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Protocol
 
 from ...base.arith.expr import Expr, Shape
 from ...base.vocabulary import DType, dataclass
+from ..attrs import AttrVisitor
 from .type import TupleType, Type, TypeVar
 
 
@@ -60,6 +61,12 @@ class TypeRelation(Type):
     num_inputs: int
     attrs: Any = None
 
+    def visit_fields(self, visitor: AttrVisitor) -> None:
+        visitor.visit("name", "str", self.name)
+        visitor.visit("args", "array", self.args)
+        visitor.visit("num_inputs", "int", self.num_inputs)
+        visitor.visit("attrs", "object", self.attrs)
+
     def __repr__(self) -> str:
         return f"{self.name}({', '.join(map(repr, self.args))})"
 
@@ -77,6 +84,17 @@ class FuncType(Type):
     @property
     def is_complete(self) -> bool:
         return self.ret.is_complete and all(p.is_complete for p in self.params)
+
+    @property
+    def is_value(self) -> bool:
+        is_plain = not self.type_params and not self.constraints
+        return is_plain and self.ret.is_value and all(p.is_value for p in self.params)
+
+    def visit_fields(self, visitor: AttrVisitor) -> None:
+        visitor.visit("params", "array", self.params)
+        visitor.visit("ret", "object", self.ret)
+        visitor.visit("type_params", "array", self.type_params)
+        visitor.visit("constraints", "array", self.constraints)
 
     def instantiate(self, types: Sequence[Type]) -> FuncType:
         """The function type with its type parameters replaced by `types`, one each."""

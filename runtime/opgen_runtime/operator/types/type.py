@@ -8,10 +8,11 @@ from typing import ClassVar
 from ...base.arith.expr import Dim, Shape, Var
 from ...base.errors import DTypeError, ShapeError
 from ...base.vocabulary import DType, dataclass
+from ..attrs import AttrObject, AttrVisitor
 from .shapes import dim_text, dims_equal, normalise_dim, says_more, shape_key, shape_text
 
 
-class Type:
+class Type(AttrObject):
     """Base of all types."""
 
     type_key: ClassVar[str] = "Type"
@@ -67,6 +68,18 @@ class TensorType(Type):
                 raise ShapeError(f"{self} has the dim {dim_text(d)}, whose value is not known")
         return self.shape  # type: ignore[return-value]  # every dim has just been seen to be an int
 
+    @property
+    def is_value(self) -> bool:
+        return self.is_static
+
+    @property
+    def short_text(self) -> str:
+        return repr(self)
+
+    def visit_fields(self, visitor: AttrVisitor) -> None:
+        visitor.visit("shape", "shape", self.shape)
+        visitor.visit("dtype", "dtype", self.dtype)
+
     def with_shape(self, shape: Iterable[Dim]) -> TensorType:
         return TensorType(shape, self.dtype)
 
@@ -113,6 +126,13 @@ class TupleType(Type):
     def is_complete(self) -> bool:
         return all(field.is_complete for field in self.fields)
 
+    @property
+    def is_value(self) -> bool:
+        return all(field.is_value for field in self.fields)
+
+    def visit_fields(self, visitor: AttrVisitor) -> None:
+        visitor.visit("fields", "array", self.fields)
+
     def __repr__(self) -> str:
         return f"({', '.join(map(repr, self.fields))}{',' if len(self.fields) == 1 else ''})"
 
@@ -123,6 +143,9 @@ class TypeVar(Type):
 
     type_key: ClassVar[str] = "TypeVar"
     name: str
+
+    def visit_fields(self, visitor: AttrVisitor) -> None:
+        visitor.visit("name", "str", self.name)
 
     def __repr__(self) -> str:
         return self.name
@@ -138,6 +161,9 @@ class IncompleteType(Type):
     @property
     def is_complete(self) -> bool:
         return False
+
+    def visit_fields(self, visitor: AttrVisitor) -> None:
+        visitor.visit("name", "str", self.name)
 
     def __repr__(self) -> str:
         return f"?{self.name}"
