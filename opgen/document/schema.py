@@ -138,7 +138,11 @@ class StrategyPart(_Part):
     """One implementation."""
 
     name: Filled = Field(description="What the implementation is called.", examples=["small_rows"])
-    target: Filled | None = Field(None, description="The target it is for; all without it.", examples=["x86"])
+    target: Filled | None = Field(
+        None,
+        description="Keys or features of the target it is for; all without it.",
+        examples=["x86", "avx512f"],
+    )
     schedule: Filled | None = Field(
         None,
         description="A schedule of the library, or a function.",

@@ -16,7 +16,7 @@ from opgen_runtime.lower.library.strategy import OpStrategy
 from opgen_runtime.operator.registry import Op
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.transform import AlterOpLayout, ConvertLayout, Pass, PassContext, VerifyIR
-from tests.transform.whole import arrays_for, gives, run
+from tests.transform.whole import arrays_for, function, gives, run
 
 NHWC = {"conv2d": "NHWC"}
 LAID = 'data_layout="NHWC", kernel_layout="HWIO"'
@@ -137,6 +137,38 @@ def test_blocked_layouts() -> None:
     assert ConvertLayout({"conv2d": "NCHW4c"})(odd) is odd  # 4 does not divide 6
 
 
+BLOCKED = {"conv2d": ["NCHW4c", "OIHW4i4o"]}
+
+
+@pytest.mark.parametrize("shape", [(8, 1, 1), (1,), (6, 6), (1, 8, 1, 6), (1, 1, 6, 1)])
+def test_what_broadcasts_goes_beside_blocks(shape: tuple[int, ...]) -> None:
+    """As a constant, which is stored anew, and as a parameter; through a pool, to a second convolution."""
+    data = x()
+    bias = ir.var("bias", shape=shape)
+    weight = np.random.default_rng(1).uniform(-1, 1, (4, 8, 1, 1)).astype(np.float32)
+    values = np.random.default_rng(2).uniform(-1, 1, shape).astype(np.float32)
+    for beside, moved in ((ir.const(values), 0), (bias, 1 if shape in ((8, 1, 1), (1, 8, 1, 6)) else 0)):
+        params = (data, bias) if beside is bias else (data,)
+        added = ops.relu(ops.add(conv(data, out=8), beside))
+        program = ir.Function(params, ops.conv2d(ops.max_pool2d(added, pool_size=(2, 2)), ir.const(weight)))
+        transforms(ConvertLayout(BLOCKED), program, 4 + moved)
+
+
+def test_a_bias_beside_blocks_whole() -> None:
+    program = "fn (%x: [1, 4, 6, 6], %w: [8, 4, 1, 1], %b: [8, 1, 1]) { add(conv2d(%x, %w), %b) }"
+    gives(
+        ConvertLayout(BLOCKED),
+        program,
+        "fn (%x: [1, 4, 6, 6], %w: [8, 4, 1, 1], %b: [8, 1, 1]) { "
+        '%0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW4c"); '
+        '%1 = layout_transform(%w, src_layout="OIHW", dst_layout="OIHW4i4o"); '
+        '%2 = conv2d(%0, %1, data_layout="NCHW4c", kernel_layout="OIHW4i4o"); '
+        "%3 = reshape(%b, newshape=[1, 8, 1, 1]); "
+        '%4 = layout_transform(%3, src_layout="NCHW", dst_layout="NCHW4c"); %5 = add(%2, %4); '
+        'layout_transform(%5, src_layout="NCHW4c", dst_layout="NCHW") }',
+    )
+
+
 def test_what_has_the_layout_stays() -> None:
     gives(ConvertLayout(NHWC), f"fn (%x: [1, 6, 6, 4], %w: [3, 3, 4, 8]) {{ conv2d(%x, %w, {LAID}) }}")
     gives(ConvertLayout(), "fn (%x: [1, 4, 6, 6], %w: [8, 4, 3, 3]) { conv2d(%x, %w) }")
@@ -213,6 +245,54 @@ def test_builds_ask_strategies_from_level_3_on() -> None:
     executable = rt.build(program, opt_level=3)
     assert sum(["layout_transform" in name for name in executable.kernels]) == 2
     np.testing.assert_allclose(executable.run([array]), wanted, rtol=1e-5, atol=1e-6)
+
+
+POINTWISE = "fn (%x: [1, 1024, 7, 7], %w: [1024, 1024, 1, 1]) { relu(conv2d(%x, %w)) }"
+
+
+def test_a_built_in_declaration_asks_for_blocks() -> None:
+    wide = PassContext(opt_level=3).for_target("llvm -mcpu=x86-64-v4")
+    found = AlterOpLayout()(function(POINTWISE), wide)
+    assert ir.structural_equal(
+        found,
+        function(
+            "fn (%x: [1, 1024, 7, 7], %w: [1024, 1024, 1, 1]) { "
+            '%0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW32c"); '
+            '%1 = layout_transform(%w, src_layout="OIHW", dst_layout="OIHW32i32o"); '
+            '%2 = relu(conv2d(%0, %1, data_layout="NCHW32c", kernel_layout="OIHW32i32o")); '
+            'layout_transform(%2, src_layout="NCHW32c", dst_layout="NCHW") }'
+        ),
+    )
+    for other in (
+        POINTWISE.replace("7, 7", "9, 9"),
+        POINTWISE.replace("x: [1,", "x: [2,"),
+        POINTWISE.replace("x: [1,", "x: [n,"),
+        POINTWISE.replace("%w: [1024, 1024, 1, 1]", "%w: [512, 1024, 1, 1]"),
+        POINTWISE.replace("%w: [1024, 1024, 1, 1]", "%w: [1024, 1024, 3, 3]"),
+        POINTWISE.replace("%x, %w", "%x, %w, strides=[2, 2]"),
+    ):
+        assert "layout_transform" not in str(AlterOpLayout()(function(other), wide)), other
+    narrow = PassContext(opt_level=3).for_target("llvm -mcpu=x86-64-v3")
+    assert AlterOpLayout()(function(POINTWISE), narrow).body.op.name == "relu"  # type: ignore[union-attr]
+    assert "layout_transform" not in str(AlterOpLayout()(function(POINTWISE), narrow))
+
+
+def test_builds_of_what_asks_for_blocks() -> None:
+    """A bottleneck of two pointwise convolutions, with biases and what goes around them."""
+    rng = np.random.default_rng(0)
+    data = x(1, 2048, 7, 7)
+    value: ir.Expr = data
+    for channels, out in ((2048, 512), (512, 2048)):
+        weight = rng.uniform(-0.1, 0.1, (out, channels, 1, 1)).astype(np.float32)
+        bias = rng.uniform(-1, 1, (out, 1, 1)).astype(np.float32)
+        value = ops.relu(ops.add(ops.conv2d(value, ir.const(weight)), ir.const(bias)))
+    program = ir.Function((data,), ops.add(value, data))
+    (array,) = arrays_for(program).values()
+    wanted = rt.build(program, opt_level=2).run([array])
+    executable = rt.build(program, opt_level=3)
+    asked = rt.Target("llvm").has("avx512f")
+    assert sum(["layout_transform" in name for name in executable.kernels]) == (2 if asked else 0)
+    np.testing.assert_allclose(executable.run([array]), wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_the_target_of_the_build_is_asked() -> None:

@@ -17,9 +17,9 @@ class StrategyEntry:
 
     `schedule`: a function of `opgen_runtime.lower.library.schedules`, or `package.module:function`.  `kernel`:
     `package.module:kernel`, loop IR that computes the op where it takes the call's operands.  `target`: keys it is
-    for, "" for every target.  `when`: a condition whose parameter names say which names of the binding it needs;
-    `when_text` is its source.  The applicable entry with the highest `plevel` is used.  `layouts`: those that it would
-    have the operands in, by layout attr.
+    for, or features of an instruction set, "" for every target.  `when`: a condition whose parameter names say which
+    names of the binding it needs; `when_text` is its source.  The applicable entry with the highest `plevel` is used.
+    `layouts`: those that it would have the operands in, by layout attr.
     """
 
     name: str

@@ -29,6 +29,7 @@ from ..ir import Call, Constant, Expr, Function, IRModule, Tuple, TupleGetItem, 
 from ..lower.library.fusion.dataflow import is_segment
 from ..lower.library.strategy import StrategyCall, choose
 from ..operator import Op, TensorType, TupleType, Type, parse_layout, same_shape
+from ..operator.types import Layout, LayoutAxis
 from .build import layout_transform, reshape
 from .calls import UNIT, facts
 from .context import PassContext
@@ -164,6 +165,38 @@ def _is_static(type_: Type) -> bool:
     if isinstance(type_, TupleType):
         return all([_is_static(field) for field in type_.fields])
     return isinstance(type_, TensorType) and type_.is_static
+
+
+def _blocked(whole: Expr, shape: Sequence[int], layout: Layout, original: str) -> Expr | None:
+    """What broadcasts beside values in a blocked layout: of one element along the blocked axes, or along none.
+
+    None where the blocks do not divide it.
+    """
+    extents = dict(zip(original, shape, strict=True))
+    blocked = {axis.name for axis in layout.axes if axis.factor}
+    if all([extents[name] == 1 for name in blocked]):
+        plain = layout.canonical_names
+        moved = whole if plain == original else layout_transform(whole, original, plain)
+        return reshape(moved, [1 if axis.factor else extents[axis.name] for axis in layout.axes])
+    if any([extents[name] % layout.factor(name) for name in blocked]):
+        return None
+    if isinstance(whole, Constant):
+        return Constant(_data_in(whole.data, layout, original))
+    return layout_transform(whole, original, layout.text)
+
+
+def _data_in(data: np.ndarray, layout: Layout, original: str) -> np.ndarray:
+    """The data of a constant as a blocked layout stores it."""
+    names = layout.canonical_names
+    inner = [[axis.factor for axis in layout.axes if axis.factor and axis.name == name] for name in names]
+    shape = [
+        extent
+        for name, factors in zip(names, inner, strict=True)
+        for extent in (data.shape[original.index(name)] // layout.factor(name), *factors)
+    ]
+    parts = [LayoutAxis(name, each) for name, own in zip(names, inner, strict=True) for each in (0, *own)]
+    moved = data.transpose([original.index(name) for name in names]).reshape(shape)
+    return np.ascontiguousarray(moved.transpose([parts.index(axis) for axis in layout.axes]))
 
 
 class _Conversion:
@@ -320,7 +353,7 @@ class _Conversion:
             return self.value(arg)  # one element for all
         if same_shape(type_.shape, result.shape):
             return self.stored(arg, laid.original, laid.layout)
-        if parse_layout(laid.layout).is_blocked or parse_layout(laid.original).is_blocked:
+        if parse_layout(laid.original).is_blocked:
             return None
         shape = [1] * result.ndim
         for own, axis in enumerate(axes):
@@ -328,6 +361,9 @@ class _Conversion:
                 shape[axis] = type_.concrete_shape[own]
         value = self.value(arg)
         whole = value if tuple(shape) == type_.concrete_shape else reshape(value, shape)
+        layout = parse_layout(laid.layout)
+        if layout.is_blocked:
+            return _blocked(whole, shape, layout, laid.original)
         order = [laid.original.index(letter) for letter in laid.layout]
         if isinstance(whole, Constant):
             return Constant(np.ascontiguousarray(whole.data.transpose(order)))

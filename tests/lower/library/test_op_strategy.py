@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from opgen_runtime.base import Target
 from opgen_runtime.base.arith import dim, lt
 from opgen_runtime.base.errors import StrategyError
 from opgen_runtime.base.vocabulary import OpPattern
@@ -90,6 +91,16 @@ def test_no_candidate_says_why() -> None:
     )
     with pytest.raises(StrategyError, match="no implementation applies: there is none"):
         select(OpStrategy())
+
+
+def test_features_of_the_instruction_set_are_keys() -> None:
+    strategy = OpStrategy().add_default(schedule, "plain")
+    strategy.add_implementation(None, schedule, "wide", keys=("avx512f",))
+    chosen = {
+        cpu: strategy.select("op", {"target": Target(f"llvm -mcpu={cpu}")}).implementation.name
+        for cpu in ("x86-64-v3", "x86-64-v4")
+    }
+    assert chosen == {"x86-64-v3": "plain", "x86-64-v4": "wide"}
 
 
 def test_equal_plevels_are_refused_unless_the_targets_keys_decide() -> None:

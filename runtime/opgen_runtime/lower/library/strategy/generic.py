@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from ....base import Target
 from ....base.errors import StrategyError, shown
 
 AnyFunction = Callable[..., Any]
@@ -15,6 +16,11 @@ class HasKeys(Protocol):
 
     @property
     def keys(self) -> tuple[str, ...]: ...
+
+
+def keys_of(target: HasKeys) -> tuple[str, ...]:
+    """What a strategy may be for: the keys of a target, then the features of its instruction set."""
+    return (*target.keys, *sorted(target.enabled_features)) if isinstance(target, Target) else target.keys
 
 
 class GenericFunction:

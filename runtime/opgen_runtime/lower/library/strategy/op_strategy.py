@@ -12,7 +12,7 @@ from ....base.contract import handed_in
 from ....base.errors import StrategyError, UndecidedError
 from ....base.vocabulary import dataclass
 from ....operator import needs_of
-from .generic import AnyFunction
+from .generic import AnyFunction, keys_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,10 @@ class Decided:
 class Implementation:
     """One way to compile an op: its schedule, and its compute where that is not the op's own.
 
-    `keys`: target keys that it is for, empty for every target.  All `conditions` must hold.  `is_default`: it is that
-    of the op's pattern, which any other that applies goes before, whatever its plevel.  `layouts`: those that it would
-    have the op's operands in, by layout attr; the pass AlterOpLayout asks for them.
+    `keys`: target keys that it is for, or features of its instruction set such as avx512f; empty for every target.
+    All `conditions` must hold.  `is_default`: it is that of the op's pattern, which any other that applies goes
+    before, whatever its plevel.  `layouts`: those that it would have the op's operands in, by layout attr; the pass
+    AlterOpLayout asks for them.
     """
 
     name: str
@@ -80,9 +81,10 @@ class Implementation:
 
     def why_not(self, names: Mapping[str, Any]) -> str | None:
         """Why it does not apply to a call (`names` with `target`); None if it does."""
-        keys = names["target"].keys
-        if self.keys and not any(key in keys for key in self.keys):
-            return f"it is for targets with {' or '.join(self.keys)}; the target's keys are {', '.join(keys)}"
+        target = names["target"]
+        if self.keys and not any(key in keys_of(target) for key in self.keys):
+            listed = ", ".join(target.keys)
+            return f"it is for targets with {' or '.join(self.keys)}; the target's keys are {listed}"
         return next((why for c in self.conditions if (why := c.why_not(names)) is not None), None)
 
     def key_rank(self, keys: tuple[str, ...]) -> int:
@@ -203,7 +205,7 @@ class OpStrategy:
         Of several at the highest plevel, the one for the earliest of the target's keys.  Raises StrategyError
         if none applies, saying why each does not, or if two are equally good.
         """
-        keys = names["target"].keys
+        keys = keys_of(names["target"])
         considered = tuple([Considered(i, i.why_not(names)) for i in self.implementations])
         applicable = [c.implementation for c in considered if c.why_not is None]
         if not applicable:
