@@ -265,3 +265,9 @@ def test_levels_are_numbers(level: object) -> None:
     if level is not None:
         with pytest.raises(PassError, match=r"opt_level is .*, expected an int of at least 0"):
             PassContext(2).at_level(level)  # type: ignore[arg-type]
+
+
+def test_the_keys_of_configurations_are_listed() -> None:
+    listed = PassContext.list_configs()
+    assert (listed["FuseOps.max_ops"].kind, listed["FuseOps.max_ops"].default) == (int, 256)
+    assert listed["tir.vectorize.disable"].kind is bool

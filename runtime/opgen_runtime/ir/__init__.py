@@ -8,6 +8,7 @@ build.py         calls from what users write
 traced.py        what stands for an expression while a Python function is traced
 operators.py     Python's operators on expressions
 visitor.py       walks and rewriting without recursion; mixed_mode_visitor.py (plain methods)
+analysis.py      questions about programs: variables, type parameters, dtypes, constants
 loops.py         loops as values
 module.py        IRModule
 scopes.py        which block of the text a node belongs to
@@ -27,6 +28,15 @@ from . import drawn as drawn
 from . import object_text as object_text
 from . import pickling as pickling
 from .admit import admissible, admit
+from .analysis import (
+    all_dtypes,
+    all_type_vars,
+    all_vars,
+    bound_type_vars,
+    bound_vars,
+    check_constant,
+    free_type_vars,
+)
 from .build import Operand, constant_like, make_call, var
 from .constant import ExprLike, as_expr, const, is_literal, literal_array
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Span, Tuple, TupleGetItem, Var
@@ -52,10 +62,10 @@ from .well_formed import well_formed, why_not_well_formed
 __all__ = [
     "OPERATORS", "Call", "Constant", "Expr", "ExprFunctor", "ExprLike", "ExprMutator", "ExprVisitor", "Function",
     "GlobalVar", "IRModule", "If", "Let", "MixedModeMutator", "MixedModeVisitor", "Operand", "Span", "Steps",
-    "Traced", "Tuple", "TupleGetItem", "Var", "admissible", "admit", "apply_operator", "as_expr", "attrs_type",
-    "bind_operator",
-    "const", "constant_like", "declared", "expr_of", "first_traced", "free_vars", "is_literal", "join_types",
-    "literal_array", "make_call", "operator_op", "parse_expr", "parse_module", "post_order", "rebuild",
+    "Traced", "Tuple", "TupleGetItem", "Var", "admissible", "admit", "all_dtypes", "all_type_vars", "all_vars",
+    "apply_operator", "as_expr", "attrs_type", "bind_operator", "bound_type_vars", "bound_vars", "check_constant",
+    "const", "constant_like", "declared", "expr_of", "first_traced", "free_type_vars", "free_vars", "is_literal",
+    "join_types", "literal_array", "make_call", "operator_op", "parse_expr", "parse_module", "post_order", "rebuild",
     "refuse_traced", "set_operator_loader", "structural_digest", "structural_equal", "structural_hash", "substitute",
     "to_text", "type_relation", "var", "well_formed", "why_not_well_formed",
 ]  # fmt: skip

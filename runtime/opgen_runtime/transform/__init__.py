@@ -48,6 +48,7 @@ from .infrastructure import FunctionPass, ModulePass, Pass, Sequential, find_pas
 from .inline import Inline
 from .input_layouts import with_input_layouts
 from .integer_products import IntegerProducts
+from .legalize import Legalize
 from .partial_evaluate import PartialEvaluate
 from .remove_unused_functions import RemoveUnusedFunctions
 from .simplify_inference import SimplifyInference
@@ -60,11 +61,11 @@ __all__ = [
     "CombineParallelConv2D", "CombineParallelDense", "ConfigKey", "ConvertLayout", "DeadCodeElimination", "DiffIR",
     "DivToMul", "EliminateCommonSubexpr", "EtaExpand", "Evaluator", "FastMath", "FoldConstant", "FoldScaleAxis",
     "FoldShift", "FoldStatic", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
-    "IntegerProducts", "ModulePass", "Option", "PartialEvaluate", "Pass", "PassContext", "PassInfo", "PassInstrument",
-    "PassMaker", "PassTiming", "PrintIR", "RecogniseOps", "RemoveUnusedFunctions", "Sequential", "SimplifyAlgebra",
-    "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "VerifyIR", "Winograd", "all_passes",
-    "config_keys", "facts", "find_pass", "function_pass", "fuse", "infer", "infer_type", "module_pass",
-    "register_config", "why_apart", "with_input_layouts",
+    "IntegerProducts", "Legalize", "ModulePass", "Option", "PartialEvaluate", "Pass", "PassContext", "PassInfo",
+    "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "RecogniseOps", "RemoveUnusedFunctions", "Sequential",
+    "SimplifyAlgebra", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "VerifyIR",
+    "Winograd", "all_passes", "config_keys", "facts", "find_pass", "function_pass", "fuse", "infer", "infer_type",
+    "module_pass", "register_config", "why_apart", "with_input_layouts",
 ]  # fmt: skip
 
 if TYPE_CHECKING:

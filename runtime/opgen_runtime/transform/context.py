@@ -120,6 +120,11 @@ class PassContext:
         found: PassContext | None = pass_context.get()
         return _DEFAULT if found is None else found
 
+    @staticmethod
+    def list_configs() -> dict[str, ConfigKey]:
+        """The keys that `config` takes, by name: the type of each, its default and what it means."""
+        return {key.name: key for key in config_keys()}
+
     def enabled(self, info: PassInfo) -> bool:
         """Whether a Sequential runs the pass."""
         if info.name in self.disabled:

@@ -158,9 +158,10 @@ def test_symbolic_extents_must_be_split_before_they_are_unrolled() -> None:
         stage.unroll(stage.axes[0])
 
 
-def test_groups_move_together() -> None:
+@pytest.mark.parametrize(("outputs", "inputs"), [([S], [A]), (S, A)])
+def test_groups_move_together(outputs: te.Tensor, inputs: te.Tensor) -> None:
     s = fresh()
-    group = s.create_group(outputs=[S], inputs=[A])
+    group = s.create_group(outputs=outputs, inputs=inputs)
     assert [stage.name for stage in group.stages] == ["p", "s"]
     group.compute_at(s[D], s[D].axes[0])
     assert all(stage.attach is not None for stage in group.stages)

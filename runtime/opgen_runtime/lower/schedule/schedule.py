@@ -316,13 +316,16 @@ class Schedule(ScheduleBase):
 
     # ------------------------------------------------------------------ groups
 
-    def create_group(self, outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> Group:
+    def create_group(self, outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor]) -> Group:
         """The stages between `inputs` (not included) and `outputs` (included), to be placed together.
+
+        One tensor stands for a sequence of one.
 
         Refuses outputs of which no path comes from an input.
         """
         members: dict[Stage, None] = {}
-        stop = set(inputs)
+        outputs = (outputs,) if isinstance(outputs, Tensor) else outputs
+        stop = {inputs} if isinstance(inputs, Tensor) else set(inputs)
         stack = [t for t in outputs if t not in stop]
         while stack:
             stage = self[stack.pop()]
