@@ -26,15 +26,15 @@ from ....base.arith import (
     structural_equal,
     substitute,
 )
+from ....base.arith.expr import Dim
 from ....base.errors import CodegenError
 from ....base.vocabulary import INDEX, dataclass
 from ....declaration import OpDeclaration
-from ....ir import Call, Function, post_order, rebuild
-from ....ir import Expr as Node
-from ....ir import Var as Parameter
+from ....ir import Call, Function, post_order
 from ....lower.schedule import Specialisation, specialisation
-from ....operator import Attrs, Op, TensorType, TupleType, Type, bind, broadcast_pair, numbers_in_broadcasts
+from ....operator import Op, bind, broadcast_pair, numbers_in_broadcasts
 from .dims import sizes_of
+from .retyping import retyped
 from .shape_preconditions import shape_preconditions
 
 MAX_VERSIONS: Final = 4  # of a segment, the whole of it included
@@ -177,7 +177,7 @@ def specialise_broadcast_number(dim: Var) -> tuple[Specialisation, ...]:
 
 def specialised(function: Function, values: Values) -> Function:
     """A segment of which dims are replaced by what they are known to be."""
-    return _retyped(function, lambda dim: _dim(dim, values))
+    return _resized(function, lambda dim: _dim(dim, values))
 
 
 def opened(function: Function) -> Function:
@@ -204,7 +204,7 @@ def _opened(function: Function, kept: bool) -> Function:
     for dim in sizes:
         if not isinstance(dim, AnyDim | Var) and not (kept and bound.issuperset(free_vars(dim))):
             made.setdefault(_name(dim), Var(INDEX, f"d{len(made)}", size=True, hint=hinted(dim)))
-    return _retyped(function, lambda dim: made.get(_name(dim), dim)) if made else function
+    return _resized(function, lambda dim: made.get(_name(dim), dim)) if made else function
 
 
 def _name(dim: Expr) -> str:
@@ -212,48 +212,21 @@ def _name(dim: Expr) -> str:
     return f"{dim} {[id(var) for var in free_vars(dim)]}"
 
 
-def _retyped(function: Function, sized: Callable[[Expr], int | Expr]) -> Function:
+def _resized(function: Function, sized: Callable[[Expr], Dim]) -> Function:
     """A segment with other sizes in place of those that are expressions, in types and in attrs."""
-    params = [
-        Parameter(param.name_hint, _type(param.checked_type, sized), span=param.span)
-        for param in function.params
-    ]
-    new: dict[int, Node] = {id(old): param for old, param in zip(function.params, params, strict=True)}
-    for node in post_order(function.body):
-        if id(node) in new:
-            continue
-        children = [new[id(child)] for child in node.children()]
-        if isinstance(node, Call) and node.attrs is not None:
-            attrs = _attrs(node.attrs, sized)
-            new[id(node)] = Call(node.op, tuple(children), attrs, node.type_args, span=node.span)
-        else:
-            new[id(node)] = rebuild(node, children)
-    return Function(tuple(params), new[id(function.body)], attrs=function.attrs)
+    return retyped(
+        function, lambda dim: dim if isinstance(dim, int) else sized(dim), lambda value: _value(value, sized)
+    )
 
 
-def _type(kind: Type, sized: Callable[[Expr], int | Expr]) -> Type:
-    if isinstance(kind, TupleType):
-        return TupleType(tuple([_type(field, sized) for field in kind.fields]))
-    if not isinstance(kind, TensorType):
-        return kind
-    dims = [dim if isinstance(dim, int) else sized(dim) for dim in kind.shape]
-    return TensorType(tuple(dims), kind.dtype)
-
-
-def _dim(dim: Expr, values: Values) -> int | Expr:
+def _dim(dim: Expr, values: Values) -> Dim:
     if set(values).isdisjoint(free_vars(dim)):
         return dim
     found = Analyzer().simplify(substitute(dim, values))
     return int(found.value) if isinstance(found, Const) else found
 
 
-def _attrs(attrs: Attrs, sized: Callable[[Expr], int | Expr]) -> Attrs:
-    changes = {name: _value(value, sized) for name, value in attrs.as_dict().items()}
-    changed = {name: value for name, value in changes.items() if value is not attrs[name]}
-    return attrs.replace(**changed) if changed else attrs
-
-
-def _value(value: object, sized: Callable[[Expr], int | Expr]) -> object:
+def _value(value: object, sized: Callable[[Expr], Dim]) -> object:
     if isinstance(value, tuple):
         parts = tuple([_value(part, sized) for part in value])
         return value if identical(parts, value) else parts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias, TypeGuard
 
 import numpy as np
@@ -35,6 +35,20 @@ class Segments:
     constant: tuple[frozenset[int], ...]
     numbers: Mapping[int, int]
     operands: Mapping[int, Constants]
+
+    def served(self, kernels: Sequence[int]) -> Segments:
+        """Where some are one kernel, by its number for each; the first of those stands for all of them."""
+        first: dict[int, int] = {}
+        for number, kernel in enumerate(kernels):
+            first.setdefault(kernel, number)
+        chosen = [first[kernel] for kernel in sorted(first)]
+        return Segments(
+            tuple([self.functions[number] for number in chosen]),
+            tuple([self.digests[number] for number in chosen]),
+            tuple([self.constant[number] for number in chosen]),
+            {segment: kernels[number] for segment, number in self.numbers.items()},
+            self.operands,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from ..kernel.lazy_kernel import LazyKernel, is_dynamic
 from ..kernel.multiversioning import opened
 from ..kernel.parts import sites_of
 from ..kernel.segments import is_segment, segments_of
+from ..kernel.shared_kernels import share_kernels
 from .plan import Plan
 from .program import driver_image, program_of
 from .program_records import Asked, Built, Closed, Cut, Linked, Planned, Prepared, Specialised, Values
@@ -109,10 +110,15 @@ def specialise(closed: Closed) -> Specialised:
     closed = closed.with_functions(functions)
     segments = segments_of(*closed.module.functions.values())
     is_one = _is_one_kernel(closed.main) and not closed.donations  # a plan says what lies where
-    made = list(segments.functions) if is_one else [opened(segment) for segment in segments.functions]
-    same = zip(made, segments.functions, segments.digests, strict=True)
+    if is_one:
+        return Specialised(closed, segments, segments.functions, segments.digests, is_one)
+    made = share_kernels(
+        [opened(segment) for segment in segments.functions], segments.constant, closed.target
+    )
+    served = segments.served(made.numbers)
+    same = zip(made.functions, served.functions, served.digests, strict=True)
     digests = tuple([digest if new is old else "" for new, old, digest in same])
-    return Specialised(closed, segments, tuple(made), digests, is_one)
+    return Specialised(closed, served, made.functions, digests, is_one)
 
 
 def _is_one_kernel(function: Function) -> bool:
