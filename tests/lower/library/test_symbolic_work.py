@@ -37,6 +37,11 @@ JOINED: Final[dict[str, Family]] = {
             ops.softmax(ops.batch_matmul(x, x, transpose_b=True)), x, transpose_b=False
         ),
     ),
+    "conv of few positions": Family(
+        (("n", 128, 4),),
+        {"n": 11},
+        lambda x: ops.relu(ops.conv1d(x, weight(64, 128, 3), strides=(2,), padding=(1, 1))),
+    ),
     "scale and shift": Family(
         (("n", 32, "h", "w"),),
         {"n": 2, "h": 24, "w": 40},

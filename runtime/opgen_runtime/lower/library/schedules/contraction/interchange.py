@@ -23,7 +23,7 @@ from ...heuristics import (
     MIN_ROWS,
     USUAL_PANEL_VECTORS,
 )
-from ..common.access import analyse, likely, likely_extent, total_extent
+from ..common.access import analyse, likely, likely_extent
 from ..common.plan import readers_of
 from ..common.products import (
     Contraction,
@@ -71,7 +71,7 @@ def widened_order(stage: Stage, target: Target) -> list[IterVar] | None:
     body = stage.body
     if not is_sum_of_products(body) or not isinstance(body, Reduce) or not stage.reduce_axes:
         return None
-    if likely_extent(body.axes[-1:]) >= target.lanes(body.dtype) or total_extent(stage.axes) is None:
+    if likely_extent(body.axes[-1:]) >= target.lanes(body.dtype):
         return None
     value = simplified(stage.axes, body).value
     if not isinstance(value, Binary):
