@@ -95,7 +95,7 @@ class Callees:
         unreported = Diagnostics()
         namespace = resolve_names(op, unreported)
         attrs = check_attrs(op, namespace, unreported)
-        signature = check_signature(op, attrs, namespace, unreported)
+        signature = check_signature(op, attrs, namespace, self._known, unreported)
         if any(each.is_error for each in unreported.found) or op.partial:
             return None
         compute = None if op.compute is None else compute_function(op, namespace, self._known)

@@ -59,7 +59,7 @@ def check_op(
         _check_arity(op, diagnostics)
         attrs = check_attrs(op, namespace, diagnostics)
         check_defaults(op, attrs, diagnostics)
-        signature = check_signature(op, attrs, namespace, diagnostics)
+        signature = check_signature(op, attrs, namespace, known_ops, diagnostics)
         wrong = [finding.place for finding in diagnostics.found[first:]]
         strategy = tuple(_strategy(op, entry, namespace, roots, diagnostics) for entry in op.strategy)
         arguments = [operand.name for operand in op.inputs] + [attr.name for attr in op.attrs]

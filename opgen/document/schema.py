@@ -292,6 +292,11 @@ class DeclarationPart(_Part):
     compute: Annotated[ComputePart, BeforeValidator(_compute)] | None = Field(
         None, description="What each element is.", examples=["out[*i] = exp(data[*i])"]
     )
+    composed: Filled | None = Field(
+        None,
+        description="What the results are of whole tensors, by calls of ops and operators.",
+        examples=["where(x > 0, x, alpha * expm1(x))"],
+    )
     pattern: Pattern | None = Field(
         None, description="An assertion; the pattern is derived.", examples=["elemwise"]
     )

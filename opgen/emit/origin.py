@@ -14,6 +14,7 @@ _KEYS: Final = {
     "dynamic": "dynamic", "relation": "type_relation", "fields": "attrs", "cases": "tests", "sampled": "tests",
     "bounds": "attrs", "refused": "inputs", "inferred": "inputs", "reference": "reference",
 }  # fmt: skip
+_COMPUTE: Final = (("compute",), ("composed",))
 _PART: Final = {"Input": "inputs", "Output": "outputs", "Bound": "attrs", "Require": "type_relation"}
 _SECTIONS: Final = {"Parameters": ("attrs", "inputs"), "Returns": ("outputs",)}
 _SAID: Final = re.compile(r"(\w+) : ")
@@ -64,12 +65,12 @@ def _of_definition(function: ast.FunctionDef, line: int) -> Origin:
         defined = [name for call in calls if (name := _defined(call)) is not None]
         if statement.lineno <= line <= (statement.end_lineno or statement.lineno):
             for name in defined:
-                return Origin((("compute",),), _definition(name), numbers.get(name, 0))
+                return Origin(_COMPUTE, _definition(name), numbers.get(name, 0))
             created = statement.targets[0] if isinstance(statement, ast.Assign) else None
-            return Origin((("compute",),), _definition(created.id) if isinstance(created, ast.Name) else "")
+            return Origin(_COMPUTE, _definition(created.id) if isinstance(created, ast.Name) else "")
         for name in defined:
             numbers[name] = numbers.get(name, 0) + 1
-    return Origin((("compute",),))
+    return Origin(_COMPUTE)
 
 
 def _definition(tensor: str) -> str:
@@ -100,7 +101,7 @@ def _of_documentation(above: list[str]) -> Origin:
         is_formula = not sections and indent >= 8
     if sections:
         return Origin(tuple((section, said) for section in sections))
-    return Origin((("compute",),), re.escape(above[-1].strip())) if is_formula else Origin((("doc",),))
+    return Origin(_COMPUTE, re.escape(above[-1].strip())) if is_formula else Origin((("doc",),))
 
 
 def _of_member(node: ast.ClassDef, line: int, lines: list[str]) -> Origin | None:
@@ -139,7 +140,7 @@ def _of_call(part: ast.Call) -> Origin:
     kind = part.func.attr if isinstance(part.func, ast.Attribute) else ""
     first = part.args[0].value if part.args and isinstance(part.args[0], ast.Constant) else ""
     if kind == "let":
-        return Origin((("let",),), re.escape(str(first)))
+        return Origin((("let",), ("composed",)), re.escape(str(first)))
     if kind == "Bound":
         return Origin((("attrs", str(first), "bounds"), ("attrs", str(first))))
     key = _PART.get(kind, "op")

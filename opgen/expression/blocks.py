@@ -237,11 +237,19 @@ class ComputeChecker:
             hint = f"write `{name}[...]: (shape) = ...`"
             text = f"the first definition of the intermediate `{name}` states its shape"
             self.checker.error("undefined", text, item.place, hint)
+        if item.shape is not None:
+            self._stated_shape(item.shape)
         self.shaped.add(name)
         self.stated.add(name)
-        if item.shape is not None:
-            section = Section(SHAPE.title, SHAPE.sees | {Kind.STATIC}, unknown=SHAPE.unknown)
-            self.checker.check(item.shape, section, {})
+
+    def _stated_shape(self, shape: s.Expression) -> None:
+        """The shape of an intermediate; it may be made of those of the intermediates above."""
+        sees = SHAPE.sees | {Kind.STATIC, Kind.TENSOR, Kind.CALLED}
+        self.checker.check(shape, Section(SHAPE.title, sees, unknown=SHAPE.unknown), {})
+        for node in s.walk(shape):
+            symbol = self.symbols.get(node.name) if isinstance(node, s.Name) else None
+            if symbol is not None and symbol.kind is Kind.TENSOR and symbol.name not in self.stated:
+                self.checker.error("unknown-name", f"`{symbol.name}` is used before it is bound", node.place)
 
     def _indices(self, indices: tuple[s.Expression | s.Star, ...], local: Local) -> Local:
         stars = 0

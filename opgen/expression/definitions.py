@@ -59,7 +59,10 @@ class _LetChecker:
 
     def block(self, block: s.Block) -> None:
         for item in block:
-            if isinstance(item, s.Assign):
+            if isinstance(item, s.Composition):  # its names are none that a declaration could give
+                for target in item.targets:
+                    self.checker.namespace.symbols[target.name] = Symbol(target.name, Kind.LET, target.place)
+            elif isinstance(item, s.Assign):
                 self.checker.check(item.value, LET, {})
                 declare(item.targets, Kind.LET, self.checker)
                 self.checker.hidden -= {target.name for target in item.targets}

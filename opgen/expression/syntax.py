@@ -5,7 +5,7 @@ These are the only constructs there are: what is not a class here is not in the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from opgen_runtime.base.vocabulary import dataclass
 
@@ -258,7 +258,20 @@ class While(Node):
         return tuple(item for item in self.body if isinstance(item, Assign))
 
 
-Statement = Assign | Define | Def | If | For | Put | While
+@dataclass(frozen=True, slots=True, eq=False)
+class Composition(Node):
+    """`targets` are the types of `results`, which the lines bind: what `composed:` adds to `let:`.
+
+    `tensors`: the inputs, and the names of what the lines make of them.
+    """
+
+    targets: tuple[Name, ...]
+    lines: tuple[Assign, ...]
+    results: tuple[Name, ...]
+    tensors: frozenset[str]
+
+
+Statement = Assign | Define | Def | If | For | Put | While | Composition
 Block = tuple[Statement, ...]
 
 
@@ -290,3 +303,19 @@ def walk(node: Node) -> Iterator[Node]:
         top = stack.pop()
         yield top
         stack += reversed(_children(top))
+
+
+def is_tensor(node: Node, tensors: Collection[str]) -> bool:
+    """Whether an expression of a composition is a whole tensor, where `tensors` are the names that are some."""
+    match node:
+        case Name(_, name):
+            return name in tensors
+        case OpCall():
+            return True
+        case Attribute() | Subscript() | Call() | IndexOf() | Comprehension() | Literal():
+            return False
+        case Compare(_, _, ((("is-none" | "is-not-none"), _),)):
+            return False
+        case Conditional(_, _, then, otherwise):
+            return is_tensor(then, tensors) or is_tensor(otherwise, tensors)
+    return any(is_tensor(child, tensors) for child in children(node))

@@ -270,8 +270,7 @@ class Translator:
     def op_call(self, node: s.OpCall, count: int, local: Local) -> ast.expr:
         """`_l.call_op(lambda: _l.expand(_d.called("softmax"), 1, x, axis=1))`; `count` results have names."""
         place = node.place
-        name = constant(self.known_ops.get(node.op.name, node.op.name), node.op.place)
-        callee = at(ast.Call(attribute("_d", "called", place), [name], []), node.op.place)
+        callee = self.callee(node)
         operands = [self.expression(operand, local) for operand in node.operands]
         attrs = {attr.name: self.expression(value, local) for attr, value in node.attrs}
         later = make_lambda(
@@ -279,6 +278,11 @@ class Translator:
         )
         counted = [] if count == 1 else [constant(count, place)]
         return call("call_op", place, later, *counted)
+
+    def callee(self, node: s.OpCall) -> ast.expr:
+        """`_d.called("softmax")`: the declaration of the op that a call names."""
+        name = constant(self.known_ops.get(node.op.name, node.op.name), node.op.place)
+        return at(ast.Call(attribute("_d", "called", node.place), [name], []), node.op.place)
 
     def _comprehension(self, node: s.Comprehension, local: Local) -> ast.expr:
         function, place = node.function.name, node.place

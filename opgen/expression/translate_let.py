@@ -9,12 +9,17 @@ else: a = 2
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
+from typing import Final
 
 from opgen_runtime.base.vocabulary import dataclass
 
 from . import syntax as s
 from .scope import Kind, Local, Namespace
 from .translate import Translator, at, make_lambda
+from .translate_composed import translate_types
+
+_WHOLE: Final = (s.Def, s.Composition)  # what no condition chooses
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,7 @@ class LetItem:
     """The names that one statement gives, their value as a tree, and whether a `def` gives it."""
 
     names: tuple[str, ...]
-    value: s.Expression | s.Def
+    value: s.Expression | s.Def | s.Composition
 
 
 def flatten_let(block: s.Block) -> list[LetItem]:
@@ -31,6 +36,8 @@ def flatten_let(block: s.Block) -> list[LetItem]:
     for item in block:
         if isinstance(item, s.Def):
             found.append(LetItem((item.name,), item))
+        elif isinstance(item, s.Composition):
+            found.append(LetItem(tuple(target.name for target in item.targets), item))
         elif isinstance(item, s.Assign):
             found.append(LetItem(tuple(target.name for target in item.targets), item.value))
         elif isinstance(item, s.If):
@@ -43,20 +50,22 @@ def _join(item: s.If) -> list[LetItem]:
     found: list[LetItem] = []
     for entry in flatten_let(item.then):
         value = other.get(entry.names)
-        if value is not None and not isinstance(value, s.Def) and not isinstance(entry.value, s.Def):
+        if value is not None and not isinstance(value, _WHOLE) and not isinstance(entry.value, _WHOLE):
             chosen = s.Conditional(item.place, item.condition, entry.value, value)
             found.append(LetItem(entry.names, chosen))
     return found
 
 
-def translate_let(item: LetItem, namespace: Namespace) -> ast.Lambda:
-    """The rule's function: its parameters are the names that the value needs."""
+def translate_let(item: LetItem, namespace: Namespace, known_ops: Mapping[str, str]) -> ast.Lambda:
+    """The rule's function: its parameters are the names that the value needs.  `known_ops`: as a `Translator`'s."""
     own = _bound_inside(item.value)
     needs = [name for name in namespace.used(item.value) if name not in item.names and name not in own]
     if isinstance(item.value, s.Def):
         return make_lambda(needs, _def(item.value, namespace), item.value.place)
-    value = Translator(namespace, static=True).expression(item.value, {})
-    return make_lambda(needs, value, item.value.place)
+    translator = Translator(namespace, static=True, known_ops=known_ops)
+    if isinstance(item.value, s.Composition):
+        return make_lambda(needs, translate_types(item.value, translator), item.value.place)
+    return make_lambda(needs, translator.expression(item.value, {}), item.value.place)
 
 
 def _bound_inside(value: s.Node) -> set[str]:

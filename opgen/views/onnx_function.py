@@ -31,6 +31,8 @@ class Function(Expressions):
         op = self.op
         if op.compute is None:
             raise Refused("it is computed by a hand-written function")
+        if op.calls:
+            raise Refused("it is made of other ops")
         if op.signature.dynamic:
             raise Refused("the shape of its result depends on values")
         for operand in op.inputs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from opgen_runtime.ir.operators import OPERATORS
@@ -20,6 +20,7 @@ from ...document.schema import (
     UpgradePart,
 )
 from ...expression import syntax as s
+from ...expression.composed import ComposedText, parse_composed
 from ...expression.parse import parse_block, parse_expression, parse_member_range, parse_shape
 from ...model.opdef import (
     AttrDef,
@@ -37,11 +38,12 @@ from ...model.opdef import (
     StrategyDef,
     UpgradeDef,
 )
+from .compositions import composed_output, composed_text, type_name, with_types
 from .inherit import Ancestry
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _BINDING: Final = frozenset(
-    {"dtypes", "inputs", "attrs", "type_relation", "let", "outputs", "dynamic", "compute"}
+    {"dtypes", "inputs", "attrs", "type_relation", "let", "outputs", "dynamic", "compute", "composed"}
 )
 
 
@@ -75,13 +77,21 @@ class _Definer:
         self.key = "let"
         let = self._block(part.let, static=True)
         self.key = "outputs"
-        outputs = tuple(filter(None, (self._output(name, entry) for name, entry in part.outputs.items())))
-        if not part.outputs and not part.abstract:
+        stated = part.outputs or ({"out": OutputPart.model_validate({})} if part.composed is not None else {})
+        outputs = tuple(filter(None, (self._output(name, entry) for name, entry in stated.items())))
+        if not stated and not part.abstract:
             self._missing("outputs", part.op.place)
         self.key = "dynamic"
         dynamic = tuple(filter(None, (self._dynamic(name, text) for name, text in part.dynamic.items())))
         self.key = "compute"
         compute, compute_text = self._compute()
+        if part.composed is not None and not part.abstract:
+            self.key = "composed"
+            composed = self._composed(part.composed, stated)
+            if composed is not None:
+                compute = composed.block
+                let, relation = with_types(composed, let, relation)
+            compute_text = composed_text(part.composed, stated)
         extern, expression = (None, None) if part.compute is None else (part.compute.python, part.compute.te)
         self.key = "strategy"
         strategy = tuple(self._strategy(entry) for entry in part.strategy)
@@ -107,7 +117,7 @@ class _Definer:
             dynamic=dynamic,
             compute=compute,
             compute_text=compute_text,
-            compute_place=self._at("compute"),
+            compute_place=self._at("compute" if part.composed is None else "composed"),
             extern=extern,
             expression=expression,
             pattern=part.pattern,
@@ -209,6 +219,8 @@ class _Definer:
             variadic = parse_member_range(part.variadic, self.diagnostics)
             if variadic is None:
                 self.partial.add(self.key)
+        if self.part.composed is not None:
+            return composed_output(name, place, shape, part.shape, dtype, part.dtype, _doc(part.doc))
         if part.shape is None or part.dtype is None:
             self._missing("shape" if part.shape is None else "dtype", place, "outputs", name)
         if shape is None or dtype is None or part.shape is None or part.dtype is None:
@@ -237,7 +249,7 @@ class _Definer:
     def _compute(self) -> tuple[s.Block | None, str]:
         part = self.part
         if part.compute is None:
-            if not part.abstract:
+            if not part.abstract and part.composed is None:
                 self._missing("compute", part.op.place)
             return None, ""
         if part.compute.text is not None:
@@ -248,6 +260,25 @@ class _Definer:
             text = "`python` and `te` are two ways to compute; expected one"
             self.diagnostics.error("bad-value", text, part.compute.te.place)
         return None, ""
+
+    def _composed(self, node: TextNode, outputs: Collection[str]) -> ComposedText | None:
+        part = self.part
+        if part.compute is not None:
+            text = "`compute` and `composed` are two ways to compute; expected one"
+            self.diagnostics.error("bad-value", text, self._at("composed"))
+        for name, output in part.outputs.items():
+            if output.variadic is not None or output.layout is not None:
+                text = f"the output `{name}` of a composition is one tensor, without a layout"
+                self.diagnostics.error("bad-value", text, self._at("outputs", name))
+        texts = [part.let, *[each.shape for each in part.inputs.values()]]
+        known = {*part.inputs, *part.attrs, *part.dtypes}
+        known |= {name for text in texts if text is not None for name in _names(text)}
+        inputs = [name for name, each in part.inputs.items() if not each.variadic]
+        found = parse_composed(node, inputs, list(outputs), known, self.diagnostics)
+        if found is None:
+            self._lose(node)
+            self.lost |= set(map(type_name, outputs))
+        return found
 
     def _strategy(self, part: StrategyPart) -> StrategyDef:
         when = None if part.when is None else self._expression(part.when)

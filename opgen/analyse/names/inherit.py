@@ -18,7 +18,12 @@ OWN: Final = ("op", "abstract", "extends", "operator", "deprecated", "since", "v
 """Keys that a child never takes over."""
 
 MAX_GENERATIONS: Final = 16
+_ALTERNATIVES: Final = {
+    "compute": "composed",
+    "composed": "compute",
+}  # a child's takes the place of a parent's
 _OP_CALL: Final = re.compile(rf"\b{OPS}\s*\.\s*([A-Za-z_]\w*)")
+_CALL: Final = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
 _MARKED: Final = frozenset({"", "None", "none", "null", "~"})  # which mean something else in quotes
 
 
@@ -90,9 +95,11 @@ def _ancestry(chain: list[MapNode], names: list[str], known: Mapping[str, Docume
 
 
 def called_ops(root: MapNode) -> list[str]:
-    """The names of ops that a document may call in its `compute:`, as a glance at the text shows them."""
-    compute = root.get("compute")
-    return sorted(set(_OP_CALL.findall(compute.value))) if isinstance(compute, TextNode) else []
+    """The names of ops that a document may call to compute, as a glance at the text shows them."""
+    texts = [(root.get("compute"), _OP_CALL), (root.get("composed"), _CALL)]
+    return sorted(
+        {name for node, call in texts if isinstance(node, TextNode) for name in call.findall(node.value)}
+    )
 
 
 def _called(chain: list[MapNode], known: Mapping[str, Document]) -> list[MapNode]:
@@ -113,7 +120,10 @@ def digest(root: MapNode) -> str:
 
 def merge(parent: MapNode, child: MapNode, own: tuple[str, ...] = ()) -> MapNode:
     """The child's entries over the parent's, mapping by mapping; entries named in `own` are not taken over."""
-    entries: dict[str, tuple[TextNode, Node]] = {k.value: (k, v) for k, v in parent if k.value not in own}
+    replaced = {*own, *[_ALTERNATIVES[key.value] for key, _ in child if own and key.value in _ALTERNATIVES]}
+    entries: dict[str, tuple[TextNode, Node]] = {
+        k.value: (k, v) for k, v in parent if k.value not in replaced
+    }
     for key, value in child:
         before = entries[key.value][1] if key.value in entries else None
         if isinstance(before, MapNode) and isinstance(value, MapNode):

@@ -36,6 +36,8 @@ def sound_part(op: OpDef, wrong: Collection[Place]) -> OpDef | None:
     block = op.compute
     if block is None or op.partial - _HARMLESS:
         return None
+    if any(isinstance(item, s.Composition) for item in op.let):
+        return None  # the types are made of the same text
     if not all(any(_holds(item, place) for item in block) for place in wrong):
         return None
     return replace(op, compute=sound_statements(block, wrong, op.lost))

@@ -35,15 +35,25 @@ DType = str | tuple[str, ...]
 
 
 def check_signature(
-    op: OpDef, attrs: Sequence[CheckedAttr], namespace: Namespace, diagnostics: Diagnostics
+    op: OpDef,
+    attrs: Sequence[CheckedAttr],
+    namespace: Namespace,
+    known_ops: Mapping[str, str],
+    diagnostics: Diagnostics,
 ) -> CheckedSignature:
-    """The signature; unknown dtypes, layouts and relations are reported."""
-    return _SignatureBuilder(op, namespace, diagnostics).run(attrs)
+    """The signature; unknown dtypes, layouts and relations are reported.
+
+    `known_ops`: the ops that the types of a composition are those of, with their names in the registry.
+    """
+    return _SignatureBuilder(op, namespace, known_ops, diagnostics).run(attrs)
 
 
 class _SignatureBuilder:
-    def __init__(self, op: OpDef, namespace: Namespace, diagnostics: Diagnostics) -> None:
+    def __init__(
+        self, op: OpDef, namespace: Namespace, known_ops: Mapping[str, str], diagnostics: Diagnostics
+    ) -> None:
         self.op = op
+        self.known_ops = known_ops
         self.namespace = namespace
         self.diagnostics = diagnostics
         self.translator = Translator(namespace, static=True)
@@ -62,9 +72,11 @@ class _SignatureBuilder:
                 rules.append(BoundRule(attr.name, bound.function, bound.text))
         for item in flatten_let(op.let):
             text = ", ".join(item.names)
-            if not isinstance(item.value, s.Def):
+            if isinstance(item.value, s.Composition):
+                text += " = the types of the composition"
+            elif not isinstance(item.value, s.Def):
                 text += f" = {to_text(item.value)}"
-            rules.append(LetRule(item.names, translate_let(item, self.namespace), text))
+            rules.append(LetRule(item.names, translate_let(item, self.namespace, self.known_ops), text))
         named = relation_requires(op, self.diagnostics)
         rules += [self._require(require) for require in (*named, *op.relation.requires)]
         outputs = tuple(self._output(output) for output in op.outputs)

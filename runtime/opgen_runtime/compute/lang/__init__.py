@@ -20,6 +20,8 @@ docs/language.md.
     static.py      functions of shapes, dims and dtypes
     build.py       runs a compute function
     expand.py      calls of other ops: their compute functions, run among the same tensors
+    scalars.py     numbers as operands of other ops
+    composed.py    the types of compositions of ops
     iterate.py     `while`: steps as rows of a recurrence
 """
 
@@ -30,6 +32,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .build import ComputeDeclaration, build, find_failures, guard, loop, tensor
+from .composed import operator_type, predicate_type, result_type
 from .conditions import (
     at_build,
     both,
@@ -195,9 +198,11 @@ __all__ = [
     "next",
     "norm_axes",
     "not_equal",
+    "operator_type",
     "over",
     "pi",
     "power",
+    "predicate_type",
     "prefix_sums",
     "prod",
     "promote",
@@ -205,6 +210,7 @@ __all__ = [
     "ravel",
     "reflect",
     "reinterpret",
+    "result_type",
     "reversed",
     "round",
     "same_pads",

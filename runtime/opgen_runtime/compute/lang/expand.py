@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Final, Protocol
 
 from ...base.arith.expr import Shape
@@ -33,6 +34,7 @@ from ...operator import (
 )
 from .build import Builder, ComputeDeclaration, current_builder, prepare
 from .failures import Poisoned
+from .scalars import with_scalars
 from .scope import current
 from .tensors import Defined, Operand
 from .weak import Value, describe
@@ -124,7 +126,7 @@ class _Call:
             return self._make()
 
 
-def call_op(make: Callable[[], Sequence[Defined]], count: int = 1) -> Result | tuple[Result, ...]:
+def call_op(make: Callable[[], Sequence[Defined]], count: int = 1) -> Value:
     """The results of the call that `make` expands: one, or a tuple of `count`."""
     builder = current_builder()
     call = _Call(builder, make)
@@ -135,7 +137,7 @@ def call_op(make: Callable[[], Sequence[Defined]], count: int = 1) -> Result | t
 def expand(callee: Callee, count: int, /, *operands: Value, **attrs: object) -> tuple[Defined, ...]:
     """What the called op computes for tensors of the caller: its results, spread, of which there are to be `count`.
 
-    An operand is a tensor, a tuple of tensors for a variadic one, or None for one that is absent.
+    An operand is a tensor, a number, a tuple of tensors for a variadic one, or None for one that is absent.
     Raises LanguageError naming the op for operands and attrs that it refuses, and for an op that cannot be expanded.
     """
     name = callee.full_name
@@ -146,8 +148,9 @@ def expand(callee: Callee, count: int, /, *operands: Value, **attrs: object) -> 
         sizes = ", ".join(callee.signature.dynamic)
         raise LanguageError(f"the sizes of what `{name}` gives depend on data ({sizes})", "op-call")
     builder = current_builder()
-    handles = tuple([_operand(name, position, operand) for position, operand in enumerate(operands)])
-    with _refusals_of(name):
+    given = with_scalars(name, callee.signature, operands, partial(_scalar, builder))
+    handles = tuple([_operand(name, position, operand) for position, operand in enumerate(given)])
+    with refusals_of(name):
         kind = callee.attrs
         if kind is None and attrs:
             raise CallError(f"{name}: takes no attrs, found {', '.join(attrs)}")
@@ -174,7 +177,7 @@ def expand(callee: Callee, count: int, /, *operands: Value, **attrs: object) -> 
 
 
 @contextmanager
-def _refusals_of(name: str) -> Iterator[None]:
+def refusals_of(name: str) -> Iterator[None]:
     """What the called op refuses, as errors of the caller's declaration: its place is that of the call."""
     try:
         yield
@@ -185,6 +188,13 @@ def _refusals_of(name: str) -> Iterator[None]:
         lines = [line.strip() for line in str(error).splitlines() if not line.strip().startswith("at ")]
         text = "; ".join(lines).removeprefix(f"{name}: ")
         raise LanguageError(f"`{name}` refuses this call: {text}", code) from None
+
+
+def _scalar(builder: Builder, value: Value, dtype: DType) -> Defined:
+    """A number as a tensor."""
+    made = builder.tensor("scalar", (), dtype)
+    made.define(lambda: value)
+    return made
 
 
 def _operand(name: str, position: int, value: Value) -> Value:
