@@ -58,7 +58,7 @@ def result_type(callee: Callee, count: int, /, *operands: Value, **attrs: object
     Raises LanguageError naming the op for operands and attrs that it refuses.
     """
     name = callee.full_name
-    given = with_scalars(name, callee.signature, operands, lambda _, dtype: TensorType((), dtype))
+    given = with_scalars(name, callee.signature, operands, _dtype_of, _scalar)
     with refusals_of(name):
         kind = callee.attrs
         if kind is None and attrs:
@@ -96,6 +96,14 @@ def _elementwise(operands: Sequence[Value], dtype: DType | None) -> ResultType:
         raise LanguageError(f"{shown} meet in an operator: dtypes never mix silently; use cast(...)", "dtype")
     shape: tuple[Dim, ...] = reduce(broadcast, [each.shape for each in tensors])
     return ResultType(TensorType(shape, dtypes.pop() if dtype is None else dtype), _assumed(tensors))
+
+
+def _dtype_of(tensor: Typed) -> DType:
+    return tensor.dtype
+
+
+def _scalar(_: Value, dtype: DType) -> TensorType:
+    return TensorType((), dtype)
 
 
 def _plain(operand: Value) -> Value:

@@ -148,7 +148,7 @@ def expand(callee: Callee, count: int, /, *operands: Value, **attrs: object) -> 
         sizes = ", ".join(callee.signature.dynamic)
         raise LanguageError(f"the sizes of what `{name}` gives depend on data ({sizes})", "op-call")
     builder = current_builder()
-    given = with_scalars(name, callee.signature, operands, partial(_scalar, builder))
+    given = with_scalars(name, callee.signature, operands, _dtype_of, partial(_scalar, builder))
     handles = tuple([_operand(name, position, operand) for position, operand in enumerate(given)])
     with refusals_of(name):
         kind = callee.attrs

@@ -72,37 +72,8 @@ def _divmod(x: Tracer, y: Tracer) -> tuple[Any, Any]:
     return ops.floor_divide(x, y), ops.floor_mod(x, y)
 
 
-def _skipping(name: str) -> Loop:
-    """The greater or lesser operand, a number rather than NaN."""
-
-    def apply(x: Tracer, y: Tracer) -> Any:
-        found = getattr(ops, name)(x, y)
-        return ops.where(ops.isnan(x), y, ops.where(ops.isnan(y), x, found))
-
-    return apply
-
-
 def _times(factor: float) -> Loop:
     return lambda x: ops.multiply(x, factor)
-
-
-def _hypot(x: Tracer, y: Tracer) -> Any:
-    """Scaled by the greater side, so that squares do not overflow; of an infinity and NaN it is the infinity."""
-    x, y = ops.abs(x), ops.abs(y)  # type: ignore[assignment]  # traced
-    high, low = ops.maximum(x, y), ops.minimum(x, y)
-    infinite = ops.logical_or(ops.isinf(x), ops.isinf(y))
-    plain = ops.logical_or(ops.equal(high, 0.0), infinite)
-    ratio = ops.divide(low, ops.where(plain, 1.0, high))
-    found = ops.multiply(high, ops.sqrt(ops.add(ops.square(ratio), 1.0)))
-    return ops.where(infinite, np.inf, ops.where(plain, high, found))
-
-
-def _logaddexp(x: Tracer, y: Tracer) -> Any:
-    high = ops.maximum(x, y)
-    apart = ops.negative(ops.abs(ops.subtract(x, y)))
-    return ops.where(
-        ops.equal(x, y), ops.add(high, float(np.log(2.0))), ops.add(high, ops.log1p(ops.exp(apart)))
-    )
 
 
 UFUNCS: Final[dict[np.ufunc, Rule]] = {
@@ -126,8 +97,13 @@ UFUNCS: Final[dict[np.ufunc, Rule]] = {
     np.fabs: "abs",
     np.square: "square",
     np.reciprocal: {"iu": lambda x: ops.divide(1, x), "f": "reciprocal"},
-    np.hypot: _hypot,
-    np.logaddexp: _logaddexp,
+    np.hypot: "hypot",
+    np.logaddexp: "logaddexp",
+    np.logaddexp2: "logaddexp2",
+    np.heaviside: "heaviside",
+    np.signbit: "signbit",
+    np.arctan2: "atan2",
+    np.copysign: "copysign",
     np.deg2rad: _times(np.pi / 180.0),
     np.radians: _times(np.pi / 180.0),
     np.rad2deg: _times(180.0 / np.pi),
@@ -141,8 +117,8 @@ UFUNCS: Final[dict[np.ufunc, Rule]] = {
     np.conjugate: _same,
     np.maximum: {"b": "logical_or", "iuf": "maximum"},
     np.minimum: {"b": "logical_and", "iuf": "minimum"},
-    np.fmax: {"b": "logical_or", "iu": "maximum", "f": _skipping("maximum")},
-    np.fmin: {"b": "logical_and", "iu": "minimum", "f": _skipping("minimum")},
+    np.fmax: {"b": "logical_or", "iu": "maximum", "f": "fmax"},
+    np.fmin: {"b": "logical_and", "iu": "minimum", "f": "fmin"},
     np.equal: "equal",
     np.not_equal: "not_equal",
     np.less: {"b": _below, "iuf": "less"},
