@@ -58,6 +58,16 @@ def _gelu_tanh(x: mpf) -> mpf:
     return x * _sigmoid(2 * mpmath.sqrt(2 / mpmath.pi) * (x + mpf(0.044715) * x**3))
 
 
+def _ndtr(x: mpf) -> mpf:
+    return mpmath.erfc(-x / mpmath.sqrt(2)) / 2
+
+
+def _erfinv(x: mpf) -> mpf:
+    """Beyond +-1 there is none, and at them a pole."""
+    with mpmath.workprec(140):
+        return mpmath.erfinv(x) if abs(x) < 1 else mpmath.nan
+
+
 EXACT: dict[str, Callable[[mpf], mpf]] = {
     "exp": mpmath.exp, "exp2": lambda x: mpmath.power(2, x), "expm1": mpmath.expm1, "log": mpmath.log,
     "log2": lambda x: mpmath.log(x, 2), "log10": mpmath.log10, "log1p": mpmath.log1p, "sqrt": mpmath.sqrt,
@@ -70,6 +80,8 @@ EXACT: dict[str, Callable[[mpf], mpf]] = {
     "silu": lambda x: x * _sigmoid(x), "mish": _mish, "softplus": lambda x: mpmath.log1p(mpmath.exp(x)),
     "elu": lambda x: x if x >= 0 else mpmath.expm1(x), "softsign": lambda x: x / (1 + abs(x)),
     "reciprocal": lambda x: 1 / x,
+    "erfc": mpmath.erfc, "erfinv": _erfinv, "ndtr": _ndtr, "log_ndtr": lambda x: mpmath.log(_ndtr(x)),
+    "sinc": mpmath.sincpi, "log_sigmoid": lambda x: -mpmath.log1p(mpmath.exp(-x)),
 }  # fmt: skip
 """Op (with `approximate` in parentheses) -> the function that it means."""
 

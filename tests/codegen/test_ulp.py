@@ -16,7 +16,7 @@ def table() -> dict[str, dict[str, float]]:
     """Op -> dtype -> the bound in ULP that the page states."""
     text = PAGE.read_text()
     rows = re.findall(
-        r"^\| ([a-z0-9 ()]+) \| ([0-9.]+) \| ([0-9.]+) \| ([0-9.]+) \| ([0-9.]+) \|$", text, re.M
+        r"^\| ([a-z0-9_ ()]+) \| ([0-9.]+) \| ([0-9.]+) \| ([0-9.]+) \| ([0-9.]+) \|$", text, re.M
     )
     return {row[0]: dict(zip(ulp.DTYPES, map(float, row[1:]), strict=True)) for row in rows}
 
