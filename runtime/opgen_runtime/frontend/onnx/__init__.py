@@ -5,6 +5,7 @@
     frontend.run("model.onnx", [image])                  outputs, in the graph's order
     call = frontend.prepare("model.onnx")                a callable; compiles once for each signature of its inputs
     module, params = frontend.load("model.onnx")         the program itself, weights apart
+    frontend.export(module, "other.onnx", params)        a program as a model
 
 `Backend` is an `onnx.backend.base.Backend`, for ONNX's own test machinery.
 
@@ -17,6 +18,8 @@ state.py  evaluate.py     what a conversion knows of values
 convert.py                a graph as an expression, for inputs of known types
 program.py                a model that is called: specialised at call time, and kept
 specialised.py            converted and compiled for the types of a call; direct.py: as one run on its inputs
+declared_nodes.py         nodes of the domains of projects, which are calls of declared ops
+exporter/                 programs as models
 source.py  model_cache.py  what is found again in the cache of programs
 
 Each name is imported with its first use: what is found in the cache runs without the rest.
@@ -31,11 +34,13 @@ from . import installed as installed
 
 __all__ = [
     "Backend",
+    "ExportError",
     "Inspection",
     "Limits",
     "ModelError",
     "Unsupported",
     "UnsupportedOperatorError",
+    "export",
     "inspect_model",
     "load",
     "prepare",
@@ -47,7 +52,8 @@ if TYPE_CHECKING:
     from .allowed import Limits
     from .api import load
     from .backend import Backend
-    from .errors import ModelError, Unsupported, UnsupportedOperatorError
+    from .errors import ExportError, ModelError, Unsupported, UnsupportedOperatorError
+    from .exporter import export
     from .inspect import Inspection, inspect_model
     from .program import prepare, run
     from .signature import random_inputs
@@ -56,7 +62,8 @@ else:
         "allowed": ("Limits",),
         "api": ("load",),
         "backend": ("Backend",),
-        "errors": ("ModelError", "Unsupported", "UnsupportedOperatorError"),
+        "errors": ("ExportError", "ModelError", "Unsupported", "UnsupportedOperatorError"),
+        "exporter": ("export",),
         "inspect": ("Inspection", "inspect_model"),
         "program": ("prepare", "run"),
         "signature": ("random_inputs",),

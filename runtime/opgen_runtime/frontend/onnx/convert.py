@@ -18,13 +18,14 @@ from ...base.arith import ge
 from ...base.vocabulary import DType, dataclass
 from ...ir import Constant, Expr, TupleGetItem
 from ...operator import Dim, TupleType, decided
+from .declared_nodes import rule_of
 from .errors import ModelError, NotSupported, Unsupported, UnsupportedOperatorError, errors_of, shown
 from .extents import MOST, OF_SHAPES, Sizes, casts_to, computed, open_conditions
 from .functions import schema_body
 from .graph import FunctionBody, Graph, Model, Node, Opsets
 from .narrow import Narrow
 from .node_rules import check_node
-from .rules import BODY, REQUIRED, InputRule, Rule, find
+from .rules import BODY, REQUIRED, InputRule, Rule
 from .schemas import why_bad_types
 from .state import Environment, State, Value, tensor_type
 from .texts import Texts
@@ -86,7 +87,7 @@ class Conversion:
             reason = why_bad_types(node.domain, node.operator, version, [tensor_type(v) for v in values])
             if reason is not None:
                 raise ModelError(reason)
-            rule = find(node.domain, node.operator, version)
+            rule = rule_of(node.domain, node.operator, version)
             sizes = self._sizes(node, values)
             if sizes is not None and not open_conditions(sizes):
                 return [self.state.sized(sizes, self._dtype_of_sizes(node, values))]

@@ -2,6 +2,7 @@
 
 UnsupportedOperatorError    operators (or uses of them) that have no mapping; all that are known at once
 ModelError                  a model that breaks a rule of ONNX or asks for too much, or inputs that do not fit it
+ExportError                 a program that no model of ONNX holds, or that cannot be written
 """
 
 from __future__ import annotations
@@ -59,6 +60,10 @@ class ModelError(OpgenError):
         self.node = node
         self.operator = operator
         super().__init__(f"{node}: {operator}: {reason}" if node else reason)
+
+
+class ExportError(OpgenError):
+    """A program, or a part of it, that ONNX cannot hold, or a file that cannot be written."""
 
 
 def said(error: OpgenError) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from ...base.vocabulary import dataclass
 from .check import checked_model
+from .declared_nodes import rule_of
 from .decode import ModelLike
 from .errors import NotSupported, Unsupported, UnsupportedOperatorError, shown
 from .graph import Graph, Model, Node, Opsets
 from .limits import DEFAULT_LIMITS
-from .rules import find
 from .schemas import schema_of
 from .signature import described, signature_of
 from .supported import unsupported
@@ -66,7 +66,7 @@ def _mapped(model: Model, node: Node, opsets: Opsets) -> str:
     if node.function in model.functions:
         return "a function of the model"
     version = opsets.get(node.domain, 1)
-    rule = find(node.domain, node.operator, version)
+    rule = rule_of(node.domain, node.operator, version)
     if rule is not None:
         return ", ".join(rule.ops) or "composed"
     schema = schema_of(node.domain, node.operator, version)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from . import mappings as mappings
+from .declared_nodes import rule_of, why_unknown
 from .emit import op
 from .errors import Unsupported, UnsupportedOperatorError
 from .graph import Graph, Model, Node, Opsets
-from .rules import find
 from .schemas import schema_of
 
 
@@ -46,11 +46,13 @@ def why_unsupported(model: Model, node: Node, opsets: Opsets) -> str | None:
     if node.function in model.functions:
         return None
     version = opsets.get(node.domain, 1)
-    rule = find(node.domain, node.operator, version)
+    rule = rule_of(node.domain, node.operator, version)
     if rule is not None:
         missing = [name for name in rule.ops if not op.has(name)]
         return f"no op {missing[0]!r} is declared" if missing else None
     schema = schema_of(node.domain, node.operator, version)
     if schema is not None and (schema.has_function or schema.has_context_dependent_function):
         return None
-    return "the operator has no mapping" if schema is not None else f"no such operator at opset {version}"
+    if schema is not None:
+        return "the operator has no mapping"
+    return why_unknown(node.domain, node.operator, version)

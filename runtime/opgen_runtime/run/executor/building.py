@@ -8,7 +8,7 @@ from typing import Any, overload
 from ...base import Target
 from ...base.forks import importing
 from ...ir import Function, IRModule, Var
-from ...transform import PassContext
+from ...transform import InferType, PassContext, ToGraphNormalForm
 from ..compile.program.program_steps import as_module, constants_of
 from ..compile.scheduled import PrimFunc, Schedule, Tensor, TensorFunction, build_loop_ir, build_schedule
 from .executable import Executable
@@ -107,3 +107,8 @@ def _kept(key: str, make: Callable[[], Executable]) -> Executable:
     made = make()
     program_cache.keep(key, made, {})
     return made
+
+
+def as_graph(module: IRModule) -> IRModule:
+    """A module with all types, whose values stand where they are used: without `let`."""
+    return ToGraphNormalForm()(InferType()(module))
