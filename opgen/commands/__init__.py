@@ -41,6 +41,7 @@ _COMMANDS: Final = {
     "schema": ("schema", "Print the JSON Schema of the declaration language."),
     "build": ("build", "Compile an ONNX model into one file."),
     "export-ort": ("export_ort", "Compile ops into a library of custom ops of onnxruntime."),
+    "export": ("export", "Write a program as an ONNX model."),
     "tune": ("tune", "Search the schedules' parameters for a model or an op, by timing."),
     "run": ("run", "Run an ONNX model, a file that was built, or one op."),
     "inspect": ("inspect", "Show what an ONNX model is made of, or the passes."),

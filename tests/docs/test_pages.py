@@ -35,11 +35,13 @@ PAGES = (
     "bridges.md",
     "chunked.md",
     "bridges-onnxruntime.md",
+    "onnx.md",
 )
 NEEDED = {
     "bridges.md": ("torch",),
     "bridges-onnxruntime.md": ("onnx", "onnxruntime"),
     "chunked.md": ("dask",),
+    "onnx.md": ("onnx",),
 }  # what a page needs to be installed
 _QUIET = "import contextlib as _c, io as _io\nwith _c.redirect_stdout(_io.StringIO()):\n"
 
