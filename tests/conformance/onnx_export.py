@@ -33,6 +33,7 @@ from opgen_runtime import ir
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.vocabulary import DType, is_float_array
 from opgen_runtime.frontend import onnx as frontend
+from opgen_runtime.frontend.onnx.exporter import OPSET
 from opgen_runtime.operator import Op, TupleType
 from opgen_runtime.testing.cases import Case, case_call
 from opgen_runtime.testing.data import Spec, ordinary
@@ -117,13 +118,13 @@ def narrowed(case: Case) -> Case:
     return replace(case, inputs={name: narrow(spec) for name, spec in case.inputs.items()})
 
 
-def check(op: Op, case: Case) -> str:
+def check(op: Op, case: Case, opset: int) -> str:
     """Exports a case and says which way it went.  Raises AssertionError where it is wrong."""
     call, variables = case_call(op, case)
     several = isinstance(call.checked_type, TupleType)
     function = ir.Function(tuple(variables), ir.Tuple(tuple(call)) if several else call)
     arrays = arrays_of(op, case)
-    model = frontend.export(function)
+    model = frontend.export(function, opset=opset)
     onnx.checker.check_model(model, full_check=True)
     module, weights = frontend.load(model)
     again = module["main"]
@@ -140,7 +141,7 @@ def check(op: Op, case: Case) -> str:
     except RuntimeException as error:
         if NO_DOUBLE not in str(error):
             raise
-        return check(op, narrowed(case))
+        return check(op, narrowed(case), opset)
     reason = why_apart(found, wanted)
     assert reason is None, f"{who}: {reason}"
     reason = why_apart(evaluated(again, [*arrays, *weights.values()]), wanted)
@@ -148,14 +149,14 @@ def check(op: Op, case: Case) -> str:
     return who
 
 
-def main(names: Sequence[str], listed: bool) -> int:
+def main(names: Sequence[str], listed: bool, opset: int) -> int:
     ways: Counter[str] = Counter()
     ops: dict[str, set[str]] = {}
     wrong = 0
     for suite in suites(names):
         for case in suite.declared_cases[:CASES]:
             try:
-                way = check(suite.op, case)
+                way = check(suite.op, case, opset)
             except OpgenError as error:
                 way = "refused"
                 print(f"{suite.op.name}: {case}: refused: {error}", flush=True)
@@ -183,5 +184,6 @@ if __name__ == "__main__":
     )
     parser.add_argument("ops", nargs="*", metavar="OP")
     parser.add_argument("--list", action="store_true", help="the ops that are nodes of their own domain")
+    parser.add_argument("--opset", type=int, default=OPSET)
     given = parser.parse_args()
-    sys.exit(main(given.ops, given.list))
+    sys.exit(main(given.ops, given.list, given.opset))

@@ -9,6 +9,6 @@ own.py          all others: nodes of the domain of the project that declares the
 nodes.py        nodes, held against the schemas of their operators; sizes.py: of open dims; values.py: types
 """
 
-from .model import export
+from .model import OPSET, export
 
-__all__ = ["export"]
+__all__ = ["OPSET", "export"]
