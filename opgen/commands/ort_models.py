@@ -12,7 +12,7 @@ from opgen_runtime.base.arith import Var, dim
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.vocabulary import DTYPES, DType
 from opgen_runtime.bridges import onnxruntime as bridge
-from opgen_runtime.bridges.programs import Declared, OperandType, program_of
+from opgen_runtime.run.op_programs.programs import Declared, OperandType, program_of
 from opgen_runtime.operator.types import TensorType
 
 from ..project import ProjectError, find_project

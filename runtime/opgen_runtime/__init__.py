@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 
 from .base.forks import import_module
 from .base.garbage import rare_collections
+from .base.public_names import install as _install
 from .public import EXTRAS as _EXTRAS
+from .public import FUNCTIONS as _FUNCTIONS
+from .public import GONE as _GONE
 from .public import MODULES as _MODULES
-from .public import install as _install
-from .public import public_module as _public_module
 
 if TYPE_CHECKING:
     from . import ir as ir
@@ -158,7 +159,7 @@ def __getattr__(name: str) -> object:
 def _imported(name: str) -> object:
     """What a public name stands for, which is imported."""
     if name in _MODULES or name in _EXTRAS:
-        return _public_module(name)
+        return _public_names.module(name)
     if name not in _WITHOUT_OPS:
         import_module(f"{__name__}.declaration.index")  # ops are found by name from here on
     return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
@@ -168,4 +169,4 @@ def __dir__() -> list[str]:
     return __all__
 
 
-_install()
+_public_names = _install(__name__, {**_MODULES, **_EXTRAS}, _FUNCTIONS, _GONE)

@@ -24,10 +24,10 @@ import torch
 
 import opgen_runtime.bridges.torch as T
 from opgen_runtime import eager
-from opgen_runtime.bridges.programs import Declared
 from opgen_runtime.bridges.torch.schema import given
 from opgen_runtime.bridges.torch.tensors import array_of, tensor_of
 from opgen_runtime.operator import TupleType
+from opgen_runtime.run.op_programs.programs import Declared
 from opgen_runtime.testing.gradient import gradient_case
 from opgen_runtime.testing.suite import Suite, suite_of
 

@@ -22,7 +22,7 @@ from ..run.compile.kernel.extern import ExternKernel, PythonCode, array_at
 from ..run.compile.kernel.kernel import EmptyKernel, Kernel, NativeKernel, Slot
 from ..run.compile.kernel.symbolic import SymbolicKernel
 from ..run.executor import Executable, Specialisations, build_program
-from .programs import OperandType, Program, Values, leaves
+from ..run.op_programs.programs import OperandType, Program, Values, leaves
 
 FEW: Final = 8
 """Sizes of operands for which a program is compiled by itself, before one is for all that differ like them."""

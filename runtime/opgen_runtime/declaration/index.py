@@ -141,6 +141,12 @@ def announced_ops() -> list[str]:
     return sorted(_entries)
 
 
+def built_in_ops() -> list[str]:
+    """The names of the ops that are built in, sorted; no op module is imported for it."""
+    _discover_built_in()
+    return sorted([name for name, entry in _entries.items() if entry.package == BUILT_IN])
+
+
 def _discover_built_in() -> None:
     if "built-in" not in _discovered:
         if find_spec(BUILT_IN) is not None:  # a checkout in which nothing has been generated yet has no index

@@ -12,7 +12,6 @@ declared/           GENERATED: the passes of opdefs/rewrites
 define.py           module_pass, function_pass: passes of decorated functions
 contract.py         what a pass must give back
 infer_type.py       InferType; infer_named.py: from shapes and dtypes of inputs by name
-fusion/             which ops become one segment, and why others do not
 fuse_ops.py         FuseOps
 gradient.py         reverse mode: the adjoints of variables (no pass: jit's gradients call it)
 loop_gradient.py    reverse mode through loops, with states kept or computed again

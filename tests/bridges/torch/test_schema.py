@@ -8,8 +8,8 @@ torch = pytest.importorskip("torch", reason="needs the extra `torch`: scripts/te
 
 from opgen_runtime.errors import AttrError  # noqa: E402
 
-from opgen_runtime.bridges.programs import program_of  # noqa: E402
 from opgen_runtime.bridges.torch.schema import Schema, given  # noqa: E402
+from opgen_runtime.run.op_programs.programs import program_of  # noqa: E402
 
 TEXTS = {
     "relu": "relu(Tensor data) -> Tensor",

@@ -17,11 +17,9 @@ functions.py      ops as functions of arrays
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection
 
-from ... import ops
-from ...base.errors import did_you_mean
+from ...run.op_programs.namespace import BUILT_IN_NAMES, op_namespace
 from .functions import JaxFunction, function
 from .handler import TARGETS, register
 
@@ -37,14 +35,7 @@ def namespace(
     `others`: what else the module shows.
     """
 
-    def lookup(name: str) -> JaxFunction:
-        if name not in ops:
-            raise AttributeError(f"module {module!r} has no op {name!r}{did_you_mean(name, ops)}", name=name)
-        found = function(prefix + name)
-        setattr(sys.modules[module], name, found)  # the next access does not come here
-        return found
-
-    return lookup, lambda: sorted({*ops, *others})
+    return op_namespace(module, ops, function, prefix, others)
 
 
-__getattr__, __dir__ = namespace(__name__, ops.__all__, others=__all__)
+__getattr__, __dir__ = namespace(__name__, BUILT_IN_NAMES, others=__all__)

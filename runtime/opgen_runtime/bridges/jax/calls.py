@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from ...operator import TensorType
-from ..batched import batched_program, program_at
-from ..programs import OperandType, Program, Values
+from ...run.op_programs.batched import batched_program, program_at
+from ...run.op_programs.programs import OperandType, Program, Values
 
 Form: TypeAlias = tuple[int | None, ...]
 """Of each operand None where it is absent, the number of its tensors where it is several, else `ONE`."""

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from ...base.errors import OpgenError
-from ..programs import Declared, program_of
+from ...run.op_programs.programs import Declared, program_of
 from .calls import ONE, ProgramCall
 from .handler import register
 from .primitives import CALL

@@ -20,10 +20,11 @@ from jax.interpreters import ad, batching, mlir
 
 from ...base.errors import OpgenError
 from ...operator import TensorType
-from ..programs import is_float
+from ...run.op_programs.leading_axes import leading_axes
+from ...run.op_programs.programs import is_float
 from .calls import ProgramCall, message
 from .handler import BY_PARTS, CAN_PARTITION, TARGET
-from .sharding import leading_axes, partitioned, reshaped, with_unit_axis
+from .sharding import partitioned, reshaped, with_unit_axis
 
 CALL: Final = Primitive("opgen_call")
 LINEAR: Final = Primitive("opgen_linear")
@@ -60,7 +61,7 @@ def _abstract(call: ProgramCall, leaves: Sequence[Any]) -> list[Any]:
 def _lowered(ctx: Any, leaves: Sequence[Any], call: ProgramCall) -> Any:
     types = types_of(ctx.avals_in)
     dtypes = [each.dtype for each in types]
-    axes = leading_axes(call, types) if CAN_PARTITION else 0
+    axes = leading_axes(call.program, call.nested(types), call.values) if CAN_PARTITION else 0
     if not axes:
         text, digest = message(call, dtypes, 0)
         return jax.ffi.ffi_lowering(TARGET)(ctx, *leaves, digest=np.int64(digest), program=text)

@@ -17,7 +17,7 @@ from ...base.arith import dim
 from ...base.errors import AttrError, ExecutorError, OpgenError
 from ...base.vocabulary import DType, dataclass
 from ...operator import AttrField, Dim, TensorType, value_text
-from ..programs import Declared, OperandType, Values, leaves, program_of
+from ...run.op_programs.programs import Declared, OperandType, Values, leaves, program_of
 
 BUILT_IN: Final = "opgen"
 """The domain of the ops that are built in."""

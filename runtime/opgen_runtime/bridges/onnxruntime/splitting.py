@@ -15,7 +15,7 @@ from ...base.arith import Var
 from ...base.errors import ExecutorError
 from ...operator import Dim, TensorType
 from ...run.compile.kernel.multiversioning import broadcast_guards, why_not_versions
-from ..programs import OperandType
+from ...run.op_programs.programs import OperandType
 from .requests import Request
 
 MOST_PARTS: Final = 27

@@ -21,11 +21,9 @@ library.py     registration
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Collection
 
-from ... import ops
-from ...base.errors import did_you_mean
+from ...run.op_programs.namespace import BUILT_IN_NAMES, op_namespace
 from .library import BUILT_IN, TorchFunction, namespace_of, operator
 
 __all__ = ["TorchFunction", "namespace", "operator"]
@@ -41,14 +39,7 @@ def namespace(
     """
     namespace_of(prefix.removesuffix(".") or BUILT_IN)
 
-    def lookup(name: str) -> TorchFunction:
-        if name not in ops:
-            raise AttributeError(f"module {module!r} has no op {name!r}{did_you_mean(name, ops)}", name=name)
-        found = operator(prefix + name).public
-        setattr(sys.modules[module], name, found)  # the next access does not come here
-        return found
-
-    return lookup, lambda: sorted({*ops, *others})
+    return op_namespace(module, ops, lambda name: operator(name).public, prefix, others)
 
 
-__getattr__, __dir__ = namespace(__name__, ops.__all__, others=__all__)
+__getattr__, __dir__ = namespace(__name__, BUILT_IN_NAMES, others=__all__)

@@ -17,7 +17,7 @@ from torch.autograd import forward_ad
 from torch.autograd.function import _SingleLevelFunction
 
 from ...base.errors import OpgenError
-from ..programs import Program
+from ...run.op_programs.programs import Program
 from .fake import types_of
 from .schema import Schema
 

@@ -17,7 +17,7 @@ import torch
 from ...base.arith import AnyDim, Binary, Cast, Compare, Const, Dim, Expr, Not, Select, Var, dim
 from ...base.errors import LoweringError, OpgenError
 from ...operator import TensorType
-from ..programs import OperandType, Program
+from ...run.op_programs.programs import OperandType, Program
 from .schema import Schema
 from .tensors import DTYPE_OF, type_of
 

@@ -23,8 +23,8 @@ from ...codegen import load_module
 from ...operator import TensorType
 from ...run.compile.kernel.kernel import contiguous_strides
 from ...run.compile.native.pointers import address_of
+from ...run.op_programs.programs import OperandType
 from ..entries import NativeCall, native_call
-from ..programs import OperandType
 from .handler_text import (
     DESCRIPTORS,
     DISPATCH,

@@ -18,8 +18,8 @@ from ...base.errors import OpgenError, RegistryError
 from ...base.forks import lock
 from ...base.lazy import lazy
 from ...operator import has_op
+from ...run.op_programs.programs import Program, found, leaves, program_of
 from .. import entries
-from ..programs import Program, found, leaves, program_of
 from .autograd import autograd_kernel, differentiated, is_plain
 from .fake import devices_of, fake_results, is_shapeless, types_of
 from .handler import Handler, why_not_native

@@ -23,7 +23,7 @@ from ...base.errors import AttrError
 from ...base.vocabulary import DType, dataclass
 from ...ir.type_parser import object_from_text
 from ...operator import REQUIRED, AttrField, value_text
-from ..programs import Operand, Program
+from ...run.op_programs.programs import Operand, Program
 from .tensors import DTYPE_OF, NAME_OF, NAME_OF_CODE
 
 _TYPES: Final = {

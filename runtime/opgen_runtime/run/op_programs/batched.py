@@ -1,4 +1,4 @@
-"""A program for each element of a batch, as a program: beside `vjp` and `jvp` of `programs.py`, `batch`.
+"""A program for each element of a batch, as a program: beside `vjp` and `jvp` of programs.py, `batch`.
 
 program_at(("softmax", "batch", "vjp"))    the adjoints of softmax of a batch
 """
@@ -8,12 +8,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from ..base.errors import AttrError, ShapeError
-from ..declaration.gradient import fresh
-from ..ir import Expr
-from ..operator import AttrField, TensorType
-from ..transform.batching import batched, with_axis
-from .programs import Argument, OperandType, Program, Values, found, leaves, names_of, variables_of
+from ...base.errors import AttrError, ShapeError
+from ...declaration.gradient import fresh
+from ...ir import Expr
+from ...operator import AttrField, TensorType
+from ...transform.batching import batched, with_axis
+from .programs import (
+    Argument,
+    OperandType,
+    Program,
+    Values,
+    found,
+    leaves,
+    names_of,
+    nested_as,
+    variables_of,
+)
 
 BATCH: Final = "batch"
 
@@ -85,16 +95,8 @@ class Batched(Program):
             raise ShapeError(
                 f"{self.name}: the batch has {' and '.join(map(str, sorted(set(extents.values()))))} elements"
             )
-        rows = iter([t.with_shape(t.shape[1:]) if k in extents else t for k, t in enumerate(flat)])
-        nested: list[OperandType] = [
-            tuple([next(rows) for _ in type_])
-            if isinstance(type_, tuple)
-            else None
-            if type_ is None
-            else next(rows)
-            for type_ in types
-        ]
-        return nested, next(iter(extents.values()))
+        rows = [each.with_shape(each.shape[1:]) if k in extents else each for k, each in enumerate(flat)]
+        return nested_as(types, rows), next(iter(extents.values()))
 
 
 _batched: Final[dict[Program, Batched]] = {}

@@ -16,13 +16,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias, TypeVar
 
-from ..base.errors import AttrError, RegistryError
-from ..base.forks import lock
-from ..base.lazy import lazy
-from ..base.vocabulary import dataclass
-from ..declaration import OpDeclaration
-from ..declaration.gradient import fresh
-from ..ir import (
+from ...base.errors import AttrError, RegistryError
+from ...base.forks import lock
+from ...base.lazy import lazy
+from ...base.vocabulary import dataclass
+from ...declaration import OpDeclaration
+from ...declaration.gradient import fresh
+from ...ir import (
     Call,
     Expr,
     Function,
@@ -34,9 +34,9 @@ from ..ir import (
     make_call,
     substitute,
 )
-from ..operator import REQUIRED, AttrField, Op, TensorType, TupleType
-from ..transform.build import zeros_like
-from ..transform.gradient import pull
+from ...operator import REQUIRED, AttrField, Op, TensorType, TupleType
+from ...transform.build import zeros_like
+from ...transform.gradient import pull
 
 T = TypeVar("T")
 Kind: TypeAlias = Literal["one", "optional", "several"]
@@ -320,6 +320,15 @@ def leaves(operands: Iterable[T | tuple[T, ...] | None]) -> Iterator[T]:
             yield from each
         elif each is not None:
             yield each
+
+
+def nested_as(operands: Sequence[OperandType], flat: Iterable[TensorType]) -> list[OperandType]:
+    """Types, one a leaf in order, as the operands nest theirs."""
+    rest = iter(flat)
+    return [
+        tuple([next(rest) for _ in each]) if isinstance(each, tuple) else None if each is None else next(rest)
+        for each in operands
+    ]
 
 
 def variables_of(

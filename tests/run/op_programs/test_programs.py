@@ -7,7 +7,7 @@ import pytest
 from opgen_runtime.errors import AttrError, RegistryError
 
 import opgen_runtime as rt
-from opgen_runtime.bridges.programs import Operand, Program, found, program_of
+from opgen_runtime.run.op_programs.programs import Operand, Program, found, program_of
 
 F = rt.TensorType((2, 3), "float64")
 X = np.array([[-1.0, 0.5, 2.0], [0.25, -3.0, 1.0]])
