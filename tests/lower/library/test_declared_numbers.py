@@ -22,7 +22,6 @@ FILES = [
 ]
 EXCEPTIONS = {
     "library/fusion/partition.py PRIMITIVE": "the value of an attribute, as texts of functions have it",
-    "library/schedules/common/access.py Cost": "the scale of costs: what elements cost is counted in its first entry",
 }  # fmt: skip
 DECLARING = {"library/heuristics.py": "Heuristic", "library/schedules/common/parameters.py": "Parameter"}
 

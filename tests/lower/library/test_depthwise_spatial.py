@@ -89,7 +89,7 @@ def test_tiles_are_parts_of_about_the_same_size(side: int, tile: tuple[int, int]
 
 def _found(outputs: Sequence[te.Tensor]) -> set[Stage]:
     schedule = create_schedule(outputs)
-    inline_cheap(schedule)
+    inline_cheap(schedule, CPU)
     found = [match_filter(schedule, stage, CPU) for stage in schedule.stages if not stage.inlined]
     return {each for each in found if isinstance(each, Stage)}
 

@@ -85,7 +85,7 @@ def test_a_padded_plane_is_read_once() -> None:
 
 def _found(outputs: Sequence[te.Tensor]) -> set[Stage]:
     schedule = create_schedule(outputs)
-    inline_cheap(schedule)
+    inline_cheap(schedule, CPU)
     found = [match_correlation(schedule, stage, CPU) for stage in schedule.stages if not stage.inlined]
     return {each for each in found if isinstance(each, Stage)}
 

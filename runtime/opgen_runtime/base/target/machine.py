@@ -16,10 +16,15 @@ from typing import Any, Final
 from ..errors import StrategyError, did_you_mean, shown
 from ..vocabulary import dataclass
 
-# What things take, in the time of one multiplication and addition of vectors that stream from the first-level cache;
-# of a vector each, unless something else is said.  What is no such time is a factor or a margin of no machine.
+# What things take.  A cycle is the time of one multiplication and addition of vectors that stream from the first-level
+# cache; costs are of a vector each, unless something else is said.  What is no such time is a factor or a margin of no
+# machine.
 _CYCLES: Final[Mapping[str, float]] = MappingProxyType(
     {
+        "operation": 1.0,  # of elements: an addition, a comparison, a read
+        "division": 4.0,
+        "function": 16.0,  # exp and its kin
+        "share_loop": 32768.0,  # a loop among threads, in cycles of elements one by one: some ten launches of the pool
         "latency": 8.0,  # until a sum may be added to: so many accumulators are under way at once
         "pack": 6.0,  # to a panel, while it is read for the first time
         "fetch": 30.0,  # what another core has packed

@@ -27,7 +27,6 @@ _MACHINE_OPTION: Final = re.compile(r" -machine=\S+")
 _NARROW_POINTERS: Final = re.compile(r"-p:(?!64:)")
 _MAX_THREADS: Final = 1024
 _LANE_BITS: Final = 32  # what the lanes of a machine are told in
-_PARALLEL_COST: Final = 32768  # element operations: about ten launches of the thread pool
 
 
 _entered: Final[ContextVar[tuple[Target, ...]]] = ContextVar("opgen_target", default=())
@@ -197,8 +196,8 @@ class Target:
 
     @property
     def parallel_threshold(self) -> int:
-        """Element operations below which a loop is not worth sharing between threads."""
-        return _PARALLEL_COST
+        """Cycles of elements, one by one, below which a loop is not worth sharing between threads."""
+        return max(1, round(self.machine.cycles["share_loop"]))
 
     @property
     def elsewhere(self) -> str:

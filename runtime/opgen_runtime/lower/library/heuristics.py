@@ -40,6 +40,9 @@ MAX_VIEW_READS: Final = Heuristic(
 
 # ---------------------------------------------------------------- what is stored, what is inlined
 
+MIN_CYCLES_TO_STORE: Final = Heuristic(
+    "inline.min_cycles", 3.0, "cycles of an element that may be worth storing"
+)
 MIN_READS_TO_STORE: Final = Heuristic(
     "inline.min_reads", 4, "reads of an element that are worth storing what costs little"
 )
@@ -70,6 +73,11 @@ MAX_READS: Final = Heuristic(
     "elementwise.max_reads",
     32,
     "reads; more are alternatives, of which an element takes a few and a vector all",
+)
+MAX_INTERLEAVED_CYCLES: Final = Heuristic(
+    "elementwise.max_interleaved_cycles",
+    10.0,
+    "cycles of an element, of more of which one vector at once keeps the processor busy",
 )
 MIN_TRANSPOSED_LANES: Final = Heuristic(
     "elementwise.min_transposed_lanes", 4, "lanes of a vector of a transposition"
@@ -178,6 +186,9 @@ MIN_CONTIGUOUS_ELEMENTS: Final = Heuristic(
 
 # ---------------------------------------------------------------- reductions, and programs row by row
 
+MAX_ADDER_CYCLES: Final = Heuristic(
+    "reduction.max_adder_cycles", 8.0, "cycles of an element, for no more of which all adders are used"
+)
 MAX_REGISTER_STEPS: Final = Heuristic(
     "reduction.max_register_steps", 16, "steps that are unrolled, sums in registers"
 )

@@ -10,10 +10,15 @@ from ....base.arith import Binary, Const, Expr, Var, post_order
 from ....compute.te.tensor import IterVar, Read
 from ...schedule import Schedule, Stage
 from ...schedule.stages.domain import Extent
-from ..heuristics import MAX_OVERLAP_WORK, MAX_READS, MIN_NARROW_GAIN, MIN_TRANSPOSED_LANES
+from ..heuristics import (
+    MAX_INTERLEAVED_CYCLES,
+    MAX_OVERLAP_WORK,
+    MAX_READS,
+    MIN_NARROW_GAIN,
+    MIN_TRANSPOSED_LANES,
+)
 from .common.access import (
     Accesses,
-    Cost,
     analyse,
     contiguous_groups,
     is_shared,
@@ -57,7 +62,7 @@ def schedule_elementwise(stage: Stage, target: Target, attached: bool = False) -
     loops, lanes, vectors, is_transposed = in_squares(stage, loops, leading, accesses, target, overlapping)
     inner = loops[-1]
     rows, columns = likely_extent(loops[:-1]), likely(inner.extent)
-    work = rows * columns * accesses.cost
+    work = rows * columns * accesses.cycles(target)
     shared = not attached and is_shared(loops, work, target)
     outer = loops[:-2] if is_transposed else loops[:-1]
     chunked = shared and not is_transposed
@@ -183,7 +188,7 @@ def _interleave(
     last = stage.loop_axes[-1]
     inner = vectorize_residues(stage, last, factors[last], accesses, target)
     stage.reorder(*outer, *inner)
-    work = likely_extent(stage.loop_axes) * accesses.cost
+    work = likely_extent(stage.loop_axes) * accesses.cycles(target)
     if outer and not attached and is_shared(stage.loop_axes, work, target):
         stage.parallel(stage.fuse(*outer))
 
@@ -203,7 +208,12 @@ def vectorize_residues(
 
 
 def _transposed_loop(
-    leading: list[IterVar], extents: list[Extent], accesses: Accesses, lanes: int, overlapping: bool
+    leading: list[IterVar],
+    extents: list[Extent],
+    accesses: Accesses,
+    lanes: int,
+    overlapping: bool,
+    target: Target,
 ) -> tuple[int | None, int]:
     """Which loop some read walks through memory with, while it jumps with the innermost one (a transposition).
 
@@ -211,7 +221,8 @@ def _transposed_loop(
     fewer where squares of so many fit the elements better, and little else is done with them.  `overlapping`: the last
     squares may begin earlier.
     """
-    inner, narrower = leading[-1], lanes if accesses.cost <= Cost.DIVISION else 1
+    inner, is_cheap = leading[-1], accesses.cycles(target) <= target.machine.cycles["division"]
+    narrower = lanes if is_cheap else 1
     widths = [lanes >> n for n in range(narrower.bit_length()) if lanes >> n >= MIN_TRANSPOSED_LANES.value]
     for read in accesses.reads:
         apart = abs(read.strides.get(inner.var, 0))
@@ -259,7 +270,7 @@ def in_squares(
     """The loops, those of a transposition cut in tiles; lanes and vectors of the innermost; whether there is one."""
     lanes, vectors = vector_shape(loops[-1], accesses, target)
     transposed_loop, width = _transposed_loop(
-        leading, [loop.extent for loop in loops], accesses, lanes, overlapping
+        leading, [loop.extent for loop in loops], accesses, lanes, overlapping, target
     )
     if transposed_loop is None:
         return loops, lanes, vectors, False
@@ -293,15 +304,16 @@ def vector_shape(inner: IterVar, accesses: Accesses, target: Target) -> tuple[in
     few, narrow = lanes < 4, any(dtype.bits < target.machine.gather_bits for dtype in gathered)
     if lanes < 2 or (gathered and (few or narrow)):
         return 1, 1
-    vectors = VECTORS.of(target, _unrolled(accesses.cost))
+    vectors = VECTORS.of(target, _unrolled(accesses, target))
     return lanes, min(vectors, max(1, likely(inner.extent) // lanes))
 
 
-def _unrolled(cost: int) -> int:
-    """How many vectors an iteration handles of elements that cost so much: one hides the latency of expensive ones."""
-    if cost <= Cost.DIVISION:
+def _unrolled(accesses: Accesses, target: Target) -> int:
+    """How many vectors an iteration handles: one hides the latency of what expensive elements take."""
+    cycles = accesses.cycles(target)
+    if cycles <= target.machine.cycles["division"]:
         return 4
-    return 2 if cost <= 10 else 1
+    return 2 if cycles <= MAX_INTERLEAVED_CYCLES.value else 1
 
 
 def vectorize_inner(stage: Stage, inner: IterVar, lanes: int, vectors: int) -> IterVar | None:
@@ -339,7 +351,7 @@ def _is_better_overlapping(
 
 
 def _split_overlapping(
-    stage: Stage, inner: IterVar, lanes: int, chunked: bool, load: tuple[int, int], target: Target
+    stage: Stage, inner: IterVar, lanes: int, chunked: bool, load: tuple[int, float], target: Target
 ) -> list[IterVar]:
     """for i in range(63)  -->  for v in range(4): vectorized for l in range(16): i = min(v * 16, 63 - 16) + l
 
@@ -369,7 +381,7 @@ def _parallelise(stage: Stage, outer: Sequence[IterVar], target: Target) -> Iter
     return outer[-1] if count < len(outer) else loop
 
 
-def _chunk(rows: int, columns: int, work: int, step: int, target: Target) -> int:
+def _chunk(rows: int, columns: int, work: float, step: int, target: Target) -> int:
     """How many columns one chunk of a parallel loop has: a multiple of `step`, so that only the last one is ragged."""
     parts = _parts(rows, work, target)
     if parts <= 1:
@@ -377,8 +389,8 @@ def _chunk(rows: int, columns: int, work: int, step: int, target: Target) -> int
     return max(step, columns // parts // step * step)
 
 
-def _parts(rows: int, work: int, target: Target) -> int:
+def _parts(rows: int, work: float, target: Target) -> int:
     """How many chunks each row is worth."""
     most = CHUNKS.of(target) * target.num_threads
-    wanted = min(most, max(target.num_threads, work // target.parallel_threshold))
+    wanted = min(most, max(target.num_threads, int(work // target.parallel_threshold)))
     return -(-wanted // rows)

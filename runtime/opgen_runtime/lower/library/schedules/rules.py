@@ -60,7 +60,7 @@ def generic(
     """
     check_tuned(target)
     schedule = create_schedule(outputs)
-    inline_cheap(schedule)
+    inline_cheap(schedule, target)
     tried = apply_rules(schedule, target, (*rules, *REWRITES, *RULES))
     if trials is not None:
         trials.extend(tried)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from enum import IntEnum
 
-from .....base import Target
+from .....base import Machine, Target
 from .....base.arith import (
     ELEMENT_FUNCTIONS,
     Analyzer,
@@ -48,8 +47,44 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
+class Operations:
+    """How many operations of each kind an element takes."""
+
+    simple: int
+    divisions: int
+    functions: int
+
+    def cycles(self, machine: Machine) -> float:
+        """What a vector of such elements takes, at least one operation."""
+        costs = machine.cycles
+        total = (
+            self.simple * costs["operation"]
+            + self.divisions * costs["division"]
+            + self.functions * costs["function"]
+        )
+        return max(costs["operation"], total)
+
+
+def operations_of(order: Sequence[Expr]) -> Operations:
+    """About how many operations the nodes take, without index arithmetic."""
+    simple = divisions = functions = 0
+    for node in order:
+        if isinstance(node, Call):
+            if ELEMENT_FUNCTIONS[node.name].cheap:
+                simple += 1
+            else:
+                functions += 1
+        elif isinstance(node, Binary | Compare | Select | Cast | Read) and node.dtype is not INDEX:
+            if isinstance(node, Binary) and node.op in ("div", "floordiv", "floormod", "truncdiv"):
+                divisions += 1
+            else:
+                simple += 1
+    return Operations(simple, divisions, functions)
+
+
+@dataclass(frozen=True, slots=True)
 class Accesses:
-    """What a body reads, the vars that it uses outside of positions, what one element costs, and its widest dtype.
+    """What a body reads, the vars that it uses outside of positions, what an element takes, and its widest dtype.
 
     `limited` are those of them that choices compare with constants, and that are not used otherwise.  `numbers` has
     made the polynomials of symbolic strides.
@@ -58,9 +93,13 @@ class Accesses:
     reads: tuple[Access, ...]
     used: frozenset[Var]
     limited: frozenset[Var]
-    cost: int
+    operations: Operations
     widest: DType
     numbers: Analyzer
+
+    def cycles(self, target: Target) -> float:
+        """What a vector of elements takes."""
+        return self.operations.cycles(target.machine)
 
 
 def analyse(body: Expr, dtype: DType) -> Accesses:
@@ -81,7 +120,7 @@ def analyse(body: Expr, dtype: DType) -> Accesses:
     for node in order:
         if isinstance(node, Read) and node.dtype.bits > widest.bits:
             widest = node.dtype
-    return Accesses(tuple(reads), used, limited, cost_of(order), widest, numbers)
+    return Accesses(tuple(reads), used, limited, operations_of(order), widest, numbers)
 
 
 class _UsedVars:
@@ -158,27 +197,6 @@ def _compared(node: Expr) -> Var | None:
     return vars_[0] if len(vars_) == 1 and any(isinstance(side, Const) for side in (node.a, node.b)) else None
 
 
-class Cost(IntEnum):
-    """What an element costs, in simple operations: bounds on bodies that are cheap, moderate or expensive."""
-
-    SIMPLE = 1
-    MODERATE = 3
-    DIVISION = 4
-    FUNCTION = 16  # tens of cycles
-
-
-def cost_of(order: Sequence[Expr]) -> int:
-    """About how many simple operations the nodes take, without index arithmetic."""
-    total = 0
-    for node in order:
-        if isinstance(node, Call):
-            total += Cost.SIMPLE if ELEMENT_FUNCTIONS[node.name].cheap else Cost.FUNCTION
-        elif isinstance(node, Binary | Compare | Select | Cast | Read) and node.dtype is not INDEX:
-            divides = isinstance(node, Binary) and node.op in ("div", "floordiv", "floormod", "truncdiv")
-            total += Cost.DIVISION if divides else Cost.SIMPLE
-    return max(1, total)
-
-
 def contiguous_groups(axes: Sequence[IterVar], accesses: Accesses) -> list[list[IterVar]]:
     """The axes in runs that every read walks through as one: fusing a run leaves positions linear."""
     groups: list[list[IterVar]] = []
@@ -220,8 +238,11 @@ def likely_extent(axes: Collection[IterVar]) -> int:
     return math.prod([likely(axis.extent) for axis in axes])
 
 
-def is_shared(axes: Collection[IterVar], work: int, target: Target) -> bool:
-    """Whether loops over axes are for several threads: where the work is large, or only a run tells how large."""
+def is_shared(axes: Collection[IterVar], work: float, target: Target) -> bool:
+    """Whether loops over axes are for several threads: where the work is large, or only a run tells how large.
+
+    `work`: cycles of the elements, one by one.
+    """
     if target.num_threads < 2:
         return False
     return work > target.parallel_threshold or any(not isinstance(axis.extent, int) for axis in axes)

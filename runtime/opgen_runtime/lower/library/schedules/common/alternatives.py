@@ -73,7 +73,7 @@ def schedule_alternatives(
         stage.vectorize(lane)
     else:
         stage.reorder(*rest, column, *axes)
-    if not attached and is_shared(stage.axes, likely_extent(stage.axes) * accesses.cost, target):
+    if not attached and is_shared(stage.axes, likely_extent(stage.axes) * accesses.cycles(target), target):
         stage.parallel(stage.fuse(*rest, column))
 
 

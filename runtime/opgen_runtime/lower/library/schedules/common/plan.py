@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from .....base import Target
 from .....base.arith import Const, Var, post_order
 from .....base.vocabulary import dataclass
 from .....compute.te.tensor import IterVar, Read, Reduce
 from ....schedule import Schedule, Stage, constant_stages, reads_of
-from ...heuristics import MIN_READS_TO_STORE, MIN_STEPS_BESIDE
-from .access import Cost, cost_of, likely_extent
+from ...heuristics import MIN_CYCLES_TO_STORE, MIN_READS_TO_STORE, MIN_STEPS_BESIDE
+from .access import likely_extent, operations_of
 from .alternatives import is_of_tiles
 
 
-def inline_cheap(schedule: Schedule) -> None:
+def inline_cheap(schedule: Schedule, target: Target) -> None:
     """Inline the stages that are not worth storing, and fold them.
 
     Reductions, outputs, and costly stages of which elements are read again are stored, what can be computed of
@@ -35,8 +36,9 @@ def inline_cheap(schedule: Schedule) -> None:
             continue
         if not tiled.isdisjoint(found):
             continue
-        known = stage in constant and cost_of(post_order(stage.body)) >= Cost.MODERATE
-        if not known and not _worth_storing(stage, list(found)):
+        cycles = operations_of(post_order(stage.body)).cycles(target.machine)
+        known = stage in constant and cycles >= MIN_CYCLES_TO_STORE.value
+        if not known and not _worth_storing(stage, list(found), target):
             stage.compute_inline()
     schedule.normalize()
 
@@ -77,21 +79,21 @@ def is_own(read: Read, stage: Stage) -> bool:
     )
 
 
-def _worth_storing(stage: Stage, sinks: list[Stage]) -> bool:
+def _worth_storing(stage: Stage, sinks: list[Stage], target: Target) -> bool:
     if any(sink.body is None for sink in sinks):
         return True  # scans, updates and externs read buffers
     assert stage.body is not None
     elements = likely_extent(stage.axes)
     order = post_order(stage.body)
-    cost = cost_of(order)
+    cycles, function = operations_of(order).cycles(target.machine), target.machine.cycles["function"]
     if any(isinstance(node, Reduce) for node in order):
-        cost += Cost.FUNCTION
-    if cost < Cost.MODERATE or not elements:
+        cycles += function
+    if cycles < MIN_CYCLES_TO_STORE.value or not elements:
         return False
     reads = 0
     for sink in sinks:
         reads += likely_extent((*sink.axes, *sink.reduce_axes))
-    return (cost >= Cost.FUNCTION and reads >= 2 * elements) or (
+    return (cycles >= function and reads >= 2 * elements) or (
         reads >= MIN_READS_TO_STORE.value * elements and any(sink.reduce_axes for sink in sinks)
     )
 

@@ -14,7 +14,7 @@ from .....base.arith import free_vars, holds, post_order
 from .....compute.te.tensor import IterVar, Read, Tensor
 from ....schedule import Stage
 from ....schedule.stages.kind import ForKind
-from .access import Cost, analyse, contiguous_groups, likely, likely_extent
+from .access import analyse, contiguous_groups, likely, likely_extent
 from .parameters import PREFETCHED
 from .plan import is_own
 
@@ -76,7 +76,7 @@ def prefetch_rows(stages: Sequence[Stage], total: int, rows: int, target: Target
         assert stage.body is not None
         accesses = analyse(stage.body, stage.tensor.dtype)
         loop = next((leaf for leaf in reversed(stage.leaves) if stage.kind(leaf) is ForKind.SERIAL), None)
-        if accesses.cost < Cost.FUNCTION or loop is None:
+        if accesses.cycles(target) < target.machine.cycles["function"] or loop is None:
             continue
         axes = (*stage.axes, *stage.reduce_axes)
         elements, step = likely_extent(axes), likely_extent(stage.leaves[stage.leaves.index(loop) + 1 :])

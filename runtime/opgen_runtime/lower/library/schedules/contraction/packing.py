@@ -131,7 +131,7 @@ def pack_all(packing: Stage, target: Target) -> None:
         schedule_elementwise(packing, target)
         return
     outer = pack_a_panel(packing, target)
-    if is_shared(packing.axes, likely_extent(packing.axes) * accesses.cost, target):
+    if is_shared(packing.axes, likely_extent(packing.axes) * accesses.cycles(target), target):
         packing.parallel(outer)
 
 

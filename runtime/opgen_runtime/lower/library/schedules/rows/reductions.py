@@ -13,7 +13,7 @@ from .....base import Target
 from .....base.vocabulary import POSITIONAL, dataclass
 from .....compute.te.tensor import IterVar, Read, Reduce, Tensor
 from ....schedule import Schedule, Stage
-from ...heuristics import MAX_REGISTER_STEPS, MAX_REMAINDERS, REGISTERS_A_VECTOR
+from ...heuristics import MAX_ADDER_CYCLES, MAX_REGISTER_STEPS, MAX_REMAINDERS, REGISTERS_A_VECTOR
 from ..common.access import (
     Accesses,
     analyse,
@@ -70,9 +70,9 @@ def reduce_shape(stage: Stage, target: Target) -> ReduceShape:
     return ReduceShape(accesses, across, along, reuse, lanes)
 
 
-def work_of(stage: Stage, cost: int) -> int:
-    """Element operations of a stage, for the hints of symbolic dims."""
-    return likely_extent((*stage.loop_axes, *stage.reduce_axes)) * cost
+def work_of(stage: Stage, cycles: float) -> float:
+    """What all elements of a stage take, of `cycles` each, one by one, for the hints of symbolic dims."""
+    return likely_extent((*stage.loop_axes, *stage.reduce_axes)) * cycles
 
 
 def split_among_threads(schedule: Schedule, stage: Stage, target: Target) -> Stage | None:
@@ -80,7 +80,7 @@ def split_among_threads(schedule: Schedule, stage: Stage, target: Target) -> Sta
     body = stage.body
     assert isinstance(body, Reduce)
     shape = reduce_shape(stage, target)
-    work = work_of(stage, shape.accesses.cost)
+    work = work_of(stage, shape.accesses.cycles(target))
     elements = likely_extent(stage.loop_axes)
     if target.num_threads < 2 or work <= 2 * target.parallel_threshold:
         return None
@@ -124,7 +124,7 @@ def _has_decided_steps(stage: Stage) -> bool:
 def schedule_reduction(stage: Stage, target: Target, attached: bool = False) -> None:
     """Loops for a reduction stage.  An attached one is not shared among threads: its surroundings are."""
     shape = reduce_shape(stage, target)
-    work = work_of(stage, shape.accesses.cost)
+    work = work_of(stage, shape.accesses.cycles(target))
     shared = not attached and is_shared((*stage.loop_axes, *stage.reduce_axes), work, target)
     if shape.across:
         outer = _across(stage, shape, target, attached)
@@ -156,7 +156,7 @@ def _along(stage: Stage, shape: ReduceShape, target: Target, attached: bool) -> 
             data[data.index(axis)] = outer
             tiles.append(tile)
     rest, lane = (None, inner) if inner.extent == lanes else stage.split(inner, lanes)
-    vectors = 1 if tiles else _vectors(rest, SUM_VECTORS.of(target, _adders(stage, shape.accesses)))
+    vectors = 1 if tiles else _vectors(rest, SUM_VECTORS.of(target, _adders(stage, shape.accesses, target)))
     steps: list[IterVar] = []
     if rest is not None:
         if vectors > 1:
@@ -179,10 +179,11 @@ def _fitting(lanes: int, axis: IterVar) -> int:
     return min(lanes, 1 << max(0, likely(axis.extent).bit_length() - 1))
 
 
-def _adders(stage: Stage, accesses: Accesses) -> int:
+def _adders(stage: Stage, accesses: Accesses, target: Target) -> int:
     """How many vectors of accumulators keep the adders busy; argmax and argmin have two for each."""
     assert isinstance(stage.body, Reduce)
-    return 4 if accesses.cost <= 8 and stage.body.combiner not in POSITIONAL else 2
+    few = accesses.cycles(target) <= MAX_ADDER_CYCLES.value
+    return 4 if few and stage.body.combiner not in POSITIONAL else 2
 
 
 def _exceeds_caches(stage: Stage, target: Target) -> bool:

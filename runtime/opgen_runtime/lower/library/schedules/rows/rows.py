@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from .....base import Target
 from .....base.arith import Var, post_order
 from .....compute.te.tensor import IterVar, Tensor
 from ....schedule import Schedule, Specialisation, Stage, constant_stages, create_schedule, specialisation
 from ...heuristics import MAX_OPEN_ROWS_AT_ONCE, MAX_ROWS_AT_ONCE
-from ..common.access import Cost, analyse, contiguous_groups, cost_of, is_shared, likely, likely_extent
+from ..common.access import analyse, contiguous_groups, is_shared, likely, likely_extent, operations_of
 from ..common.parameters import COLUMN_VECTORS, ROW_PARTS, ROWS_AT_ONCE
 from ..common.plan import Placement, inline_cheap, place, place_in_cache, readers_of, stored_before
 from ..common.prefetching import prefetch_rows
@@ -48,10 +48,10 @@ def why_not_by_rows(outputs: Sequence[Tensor], target: Target) -> str | None:
     vector that is too small to share is one row.
     """
     schedule = create_schedule(outputs)
-    inline_cheap(schedule)
+    inline_cheap(schedule, target)
     stored = [s for s in schedule.stages if not s.is_placeholder and not s.inlined]
     leader = stored[-1]
-    if _is_one_row(leader) and sum(work_of(s, 2) for s in stored) <= target.parallel_threshold:
+    if _is_one_row(leader) and _work(stored, target) <= target.parallel_threshold:
         return None
     position = {stage: n for n, stage in enumerate(schedule.stages)}
     placement = place(schedule, leader, readers_of(schedule), position)
@@ -61,7 +61,8 @@ def why_not_by_rows(outputs: Sequence[Tensor], target: Target) -> str | None:
         if stage is not leader and stage not in placement.stages:
             return f"{stage.name} is needed whole before the first row of the result"
     rows = likely_extent(placement.axes)
-    if rows < target.num_threads and _work(placement) > target.parallel_threshold:
+    work = _work((placement.leader, *placement.stages), target)
+    if rows < target.num_threads and work > target.parallel_threshold:
         return f"its {rows} rows are too few to share among {target.num_threads} threads"
     return None
 
@@ -71,9 +72,9 @@ def _is_one_row(leader: Stage) -> bool:
     return not leader.reduce_axes and sum(axis.extent != 1 for axis in leader.axes) == 1
 
 
-def _work(placement: Placement) -> int:
-    """Element operations of a leader and the stages inside it."""
-    return sum(work_of(stage, 2) for stage in (placement.leader, *placement.stages))
+def _work(stages: Iterable[Stage], target: Target) -> float:
+    """What stages take where each reads an element and does one thing with it: cycles of elements, one by one."""
+    return sum([work_of(stage, 2 * target.machine.cycles["operation"]) for stage in stages])
 
 
 def _schedule_placement(placement: Placement, target: Target) -> None:
@@ -97,7 +98,7 @@ def _schedule_placement(placement: Placement, target: Target) -> None:
         leader.reorder(*outer, *rest)
         fused = [leader.fuse(*group) for group in contiguous_groups(rest, accesses)]
         inner = fused[-1]
-    work = _work(placement)
+    work = _work((placement.leader, *placement.stages), target)
     several = likely_extent(placement.axes) > 1
     every = (*leader.axes, *(a for s in reductions for a in s.reduce_axes))
     shared = several and is_shared(every, work, target)
@@ -147,7 +148,8 @@ def _rows_at_once(placement: Placement, axis: IterVar, threads: int, target: Tar
     A row with expensive functions waits for its maximum, its sum and their functions; meanwhile other rows go on.
     """
     is_expensive = any(
-        stage.body is not None and cost_of(post_order(stage.body)) >= Cost.FUNCTION
+        stage.body is not None
+        and operations_of(post_order(stage.body)).cycles(target.machine) >= target.machine.cycles["function"]
         for stage in placement.stages
     )
     elements = max(likely_extent((*stage.axes, *stage.reduce_axes)) for stage in placement.stages)

@@ -103,7 +103,7 @@ def _parallelise_positions(rows: Rows[Stage], target: Target) -> None:
     """for step: for i: for j  -->  for step: for i_j_o: for i_j_i, of each member; that over blocks runs outside."""
     assert isinstance(rows.extent, int)
     first = rows.members[0]
-    work = rows.extent * sum([_work(member) for member in rows.members])
+    work = rows.extent * sum([_work(member, target) for member in rows.members])
     shared = is_shared(first.loop_axes, work, target)
     positions = likely_extent(first.loop_axes)
     together = SCAN_POSITIONS.of(target)
@@ -117,9 +117,9 @@ def _parallelise_positions(rows: Rows[Stage], target: Target) -> None:
             _schedule_row(member, target)
 
 
-def _work(member: Stage) -> int:
+def _work(member: Stage, target: Target) -> float:
     assert member.body is not None
-    return work_of(member, analyse(member.body, member.tensor.dtype).cost)
+    return work_of(member, analyse(member.body, member.tensor.dtype).cycles(target))
 
 
 def _panels(target: Target) -> int:
@@ -134,6 +134,6 @@ def _schedule_row(member: Stage, target: Target) -> None:
     if member.reduce_axes:
         schedule_reduction(member, target)
     elif not any(isinstance(node, Reduce) for node in post_order(body)):
-        work = likely_extent(member.loop_axes) * analyse(body, member.tensor.dtype).cost
+        work = likely_extent(member.loop_axes) * analyse(body, member.tensor.dtype).cycles(target)
         shared = is_shared(member.loop_axes, work // (2 * SCAN_WORK.of(target)), target)
         schedule_elementwise(member, target, attached=not shared)
