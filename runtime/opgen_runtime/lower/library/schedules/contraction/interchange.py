@@ -91,8 +91,8 @@ def widened_order(stage: Stage, target: Target) -> list[IterVar] | None:
 def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float, target: Target) -> bool:
     """Whether it takes less time, all in all, if the row were the columns, though its elements are stored apart then.
 
-    So it is where columns are windows that overlap.  `now` and `then` are the shares of the lanes that are used;
-    `constant`: the rows are; vectors have `lanes`.
+    In cycles of the machine, for as many vectors as there are elements.  So it is where columns are windows that
+    overlap.  `now` and `then`: shares of the lanes that are used; `constant`: the rows are; vectors have `lanes`.
     """
     found, axes = form.contraction, form.axes
     rows = [axis for axis in axes if axis.var in vars_of(found.packed)]
@@ -105,25 +105,25 @@ def _takes_less(form: Form, constant: bool, lanes: int, now: float, then: float,
     ):
         return False
     cycles = target.machine.cycles
-    apart, pack = cycles["element"], cycles["pack"]
-    panels = pack / cycles["read_apart"]  # for which what is read apart takes as long as packing it
-    packed, elements = _to_pack(found, form, apart), likely_extent(axes)
-    packing = 0 if constant else _to_pack(interchanged, form, apart)
+    to_pack, elements = _reads_of_packing(found, form, cycles["element"]), likely_extent(axes)
+    packed = cycles["pack"] * to_pack
+    stored = cycles["pack"] * cycles["element"] * elements
+    packing = 0.0 if constant else cycles["pack"] * _reads_of_packing(interchanged, form, cycles["element"])
     staged = _staged_elements(form)
     if staged is None:
         count, panel = likely(found.row.extent), USUAL_PANEL_VECTORS.value * lanes
         again = -(-count // panel) - 1  # all of the rows is read once for each panel
         if constant and contiguous_elements(found) < MIN_CONTIGUOUS_ELEMENTS.value and moves_evenly(form):
             # each element would be packed alone
-            return 2 * apart * elements + again * packed // panels <= packed
+            return 2 * stored + again * cycles["read_apart"] * to_pack <= packed
         if _filled_share(count, panel) < MIN_PANEL_FILL.value or _are_pages_apart(form, target.machine.page):
             return False
-        return 2 * (packing + apart * elements) + again * packed // panels <= packed
+        return 2 * (packing + stored) + again * cycles["read_apart"] * to_pack <= packed
     if contiguous_elements(found) < MIN_CONTIGUOUS_ELEMENTS.value:
         long = contiguous_elements(found, target.machine.max_stride) >= MIN_CONTIGUOUS_ELEMENTS.value
-        packed = packed // apart * cycles["every_other" if long else "short_line"]
-    products = elements * likely_extent(form.body.axes) / pack
-    moved = cycles["stage_operand"] / pack * staged + cycles["store_transposed"] / pack * elements
+        packed *= cycles["every_other" if long else "short_line"] / cycles["element"]
+    products = elements * likely_extent(form.body.axes)
+    moved = cycles["stage_operand"] * staged + cycles["store_transposed"] * elements
     changed = packing + moved + products / then
     return MIN_INTERCHANGE_GAIN.value * changed <= packed + products / now
 
@@ -137,8 +137,8 @@ def _are_pages_apart(form: Form, page: int) -> bool:
     return any(stride and stride * packed.dtype.itemsize % page == 0 for stride in strides)
 
 
-def _to_pack(found: Contraction, form: Form, apart: float) -> float:
-    """About how much work it is to pack the columns: `apart` times that where no elements lie side by side."""
+def _reads_of_packing(found: Contraction, form: Form, apart: float) -> float:
+    """How many elements are read to pack the columns: each counts `apart` times where none lie side by side."""
     theirs = vars_of(found.packed)
     axes = [axis for axis in (*found.outer, *form.body.axes, *found.columns) if axis.var in theirs]
     return likely_extent(axes) * (1 if contiguous_elements(found) >= MIN_CONTIGUOUS_ELEMENTS.value else apart)

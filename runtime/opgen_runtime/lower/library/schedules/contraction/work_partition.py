@@ -21,11 +21,12 @@ def blocks_of(panels: int, last: float, tiles: int | Expr, rows: int, target: Ta
     counts = [n for n in range(1, tiles + 1) if tiles % n == 0] if isinstance(tiles, int) else [1]
 
     def time(n: int) -> float:
+        """Cycles of a step of all rows over a vector of columns, where each of `n` blocks packs it."""
         imbalance = load_imbalance(panels, last, n, threads) + TASK_LOSS.value * threads / (panels * n)
-        return imbalance * (1 + n * cycles["pack"] / rows)
+        return imbalance * (rows + n * cycles["pack"])
 
     best = min(counts, key=time)
-    return best if time(best) < 1 + (cycles["pack"] + cycles["fetch"]) / rows else None
+    return best if time(best) < rows + cycles["pack"] + cycles["fetch"] else None
 
 
 def load_imbalance(panels: int, last: float, blocks: int, threads: int) -> float:

@@ -107,11 +107,11 @@ def _why_not_cheaper(stage: Stage, found: ChannelWindows, target: Target) -> str
     in_lines = _cost_by_rows(stage, found, lanes, target) * lanes + staged * lanes * cycles["copy_element"]
     if transposed * whole * MIN_CHANNEL_GAIN.value <= in_lines:
         return None
-    return f"takes {transposed * whole:,.0f} vector products by channels, {in_lines:,.0f} by lines"
+    return f"takes {transposed * whole:,.0f} cycles by channels, {in_lines:,.0f} by lines"
 
 
 def _cost_by_rows(stage: Stage, found: ChannelWindows, lanes: int, target: Target) -> float:
-    """What the sums of one channel take in vectors that are lines, or parts of them."""
+    """Cycles of the sums of one channel in vectors that are lines, or parts of them."""
     *rows, line = stage.axes[stage.axes.index(found.axis) + 1 :]
     steps, count, width = likely_extent(stage.reduce_axes), likely_extent(rows), likely_extent((line,))
     vectors = -(-width // min(lanes, 1 << (width - 1).bit_length()))

@@ -52,8 +52,10 @@ def _why_not_cheaper(found: WindowedProducts, results: int, target: Target) -> s
         return "has windows that leave out so many positions that most products would not be read"
     better = (MIN_SCATTER_GAIN if windows > products else MIN_EQUAL_SCATTER_GAIN).value
     cycles = target.machine.cycles
-    stored, packed = steps + cycles["store_and_load"], 1 + cycles["pack_window"] / filters
-    if better * products * stored < windows * steps * packed:
+    # Cycles, for as many vectors as there are products, and steps of windows.
+    scattered = products * (steps + cycles["store_and_load"])
+    summed = windows * steps * (1 + cycles["pack_window"] / filters)
+    if better * scattered < summed:
         return None
     return f"is no more work with packed windows, of which {filters} filters share each"
 
