@@ -30,6 +30,7 @@ from opgen_runtime.run.compile.tuning.subject import Subject
 from opgen_runtime.run.executor.driver import asked
 from opgen_runtime.transform import PassContext
 
+from .calibrated import calibrated
 from .completion import OpName
 from .console import err, note, out, table
 from .example import example_function
@@ -38,6 +39,8 @@ from .lookup import find_op
 from .onnx_models import extents, loaded
 from .options import of_a_call
 
+_SECONDS: Final = 60.0
+_CALIBRATION_SECONDS: Final = 5.0
 _MIN_SECONDS: Final = 3.0  # of one kernel: its process has started then, and has run a few rivals
 
 
@@ -52,13 +55,19 @@ _MIN_SECONDS: Final = 3.0  # of one kernel: its process has started then, and ha
     "--target", "target_text", metavar="TARGET", help='Such as "llvm -num-threads=1"; default: this machine.'
 )
 @click.option(
-    "--seconds", type=click.FloatRange(1.0), default=60.0, show_default=True, help="For all kernels together."
+    "--seconds", type=click.FloatRange(1.0), help="For all kernels together: 60, of --calibrate 5 by default."
 )
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Of the order in which parameters are tried."
 )
 @click.option(
     "--records", metavar="FILE", help="Where the records are; default: OPGEN_TUNED, else beside the cache."
+)
+@click.option(
+    "--calibrate",
+    "machine",
+    metavar="NAME",
+    help="Measure costs of this machine, for -machine=NAME, and end.",
 )
 @click.option(
     "--list", "listed", is_flag=True, help="Print the parameters, or the records of --records, and end."
@@ -71,9 +80,10 @@ def command(
     dims: tuple[str, ...],
     level: int,
     target_text: str | None,
-    seconds: float,
+    seconds: float | None,
     seed: int,
     records: str | None,
+    machine: str | None,
     listed: bool,
 ) -> None:
     """Search the parameters of the schedules of a model's kernels, or of an op, and record what is faster.
@@ -84,25 +94,29 @@ def command(
       opgen tune model.onnx --seconds 600
       opgen tune softmax --shape 4096,1024 --target "llvm -num-threads=1"
       opgen tune --list
+      opgen tune --calibrate mine
     """
     try:
         path = records_file() if records is None else Path(records)
         if listed:
             _list(None if records is None else path)
             return
+        if machine is not None:
+            if what is not None:
+                raise Failure("--calibrate is of the machine: no model or op is named with it")
+            calibrated(machine, _host(target_text), _CALIBRATION_SECONDS if seconds is None else seconds)
+            return
         if what is None:
             raise Failure("name a model or an op")
         if path is None:
             raise Failure("there is no cache to put records beside: --records FILE")
-        target = Target.host() if target_text is None else Target.parse(target_text)
-        if not target.is_host:
-            raise Failure(f"kernels for {target.cpu} on {target.triple} cannot be timed on this machine")
+        target = _host(target_text)
         known = read_records(path) if path.exists() else ()
         subjects = _subjects(what, shapes, dtypes, attrs, dims, target, level)
         if not subjects:
             raise Findings("there is no kernel of fixed shapes to tune")
         failures: list[str] = []
-        for subject, outcome in _tuned(subjects, seconds, seed):
+        for subject, outcome in _tuned(subjects, _SECONDS if seconds is None else seconds, seed):
             _say(subject, outcome)
             failures += filter(None, [outcome.failure])
             if outcome.record is not None:
@@ -114,6 +128,14 @@ def command(
         raise Findings(f"{len(failures)} of {len(subjects)} kernels could not be timed")
     mine = [each for each in known if each.key[0] == target.tuning_key]
     out.print(f"{path}: {len(mine)} records for this target")
+
+
+def _host(text: str | None) -> Target:
+    """The target, on which kernels can be timed here."""
+    target = Target.host() if text is None else Target.parse(text)
+    if not target.is_host:
+        raise Failure(f"kernels for {target.cpu} on {target.triple} cannot be timed on this machine")
+    return target
 
 
 def _subjects(

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from opgen.commands import main
+from opgen_runtime.base import Target
 from opgen_runtime.run.compile.tuning.search import Outcome
 
 AXIS_ABS_FILES = ["myops/_axis_abs.py", "tests/generated/test_axis_abs.py"]
@@ -374,6 +375,31 @@ def test_tune_fails_where_a_kernel_cannot_be_timed(fresh: Path, monkeypatch: pyt
     assert "opgen: 1 of 1 kernels could not be timed" in result.output
     assert "tried" not in result.output
     assert not Path("records.json").exists()
+
+
+def test_tune_writes_a_row_of_measured_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "machines.json"
+    monkeypatch.setenv("OPGEN_MACHINES", str(file))
+    monkeypatch.setattr(
+        "opgen.commands.calibrated.calibrate", lambda target, seconds: {"latency": 4.25, "share_loop": seconds}
+    )
+    target = "llvm -mcpu=native -machine=zen4"
+    result = run("tune", "--calibrate", "mine", "--target", target)
+    like = Target.host().machine
+    assert result.exit_code == 0, result.output
+    assert [line.split() for line in result.stdout.splitlines()] == [
+        ["cost", like.name, "mine"],
+        ["latency", f"{like.cycles['latency']:g}", "4.25"],
+        ["share_loop", f"{like.cycles['share_loop']:g}", "5"],
+        [f"{file}:", "-machine=mine"],
+    ]
+    assert Target.parse("llvm -machine=mine").machine.cycles["latency"] == 4.25
+    result = run("tune", "--calibrate", "zen4")
+    assert result.exit_code == 1
+    assert "machine zen4: expected a name of letters" in result.output
+    result = run("tune", "softmax", "--calibrate", "mine")
+    assert result.exit_code == 2
+    assert "--calibrate is of the machine" in result.output
 
 
 def test_explain_prints_every_stage(fresh: Path) -> None:

@@ -8,6 +8,7 @@ dataclass.py                 `dataclass` as in the standard library, made in a q
 forks.py  lru_cache.py            what forks, the LRU cache
 altered.py                   what a process alters of the runtime
 garbage.py                   how often Python looks for garbage
+user_folder.py               where what a user has is kept
 lazy.py  lazy_imports.py             attributes that are made, and names that are imported, with their first use
 arith/                       scalar expressions and proofs
 target/                      machines that code is made for; storeys above know them by the names that stand here
@@ -27,9 +28,12 @@ if TYPE_CHECKING:
     from .target import architecture_of as architecture_of
     from .target import ask as ask
     from .target import available_cpus as available_cpus
+    from .target import machines_file as machines_file
     from .target import machines_stamp as machines_stamp
+    from .target import write_machine as write_machine
 else:  # errors and names alone are needed earlier and by more
     _NAMES = (
-        "GENERIC", "Machine", "Target", "Vectors", "architecture_of", "ask", "available_cpus", "machines_stamp",
+        "GENERIC", "Machine", "Target", "Vectors", "architecture_of", "ask", "available_cpus", "machines_file",
+        "machines_stamp", "write_machine",
     )  # fmt: skip
     __getattr__ = import_lazily(__name__, dict.fromkeys(_NAMES, "target"))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from opgen_runtime.base.errors import StrategyError
-from opgen_runtime.base.target import GENERIC, Target
+from opgen_runtime.base.target import GENERIC, Target, machines_file, write_machine
 from opgen_runtime.base.target.host import caches
 from opgen_runtime.base.target.machine import ROWS, machine_of, measured
 
@@ -227,3 +227,59 @@ def test_rows_are_in_buckets_and_generic_ones_as_schedules_were_measured() -> No
         assert row.llc in [n << 20 for n in (8, 16, 32, 64)], row
         if row.name.startswith("generic"):
             assert (row.l1, row.l2, row.llc) == (GENERIC.l1, GENERIC.l2, GENERIC.llc)
+
+
+# ------------------------------------------------------------------ rows that are measured
+
+
+def test_rows_lie_beside_the_records_of_tuning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPGEN_MACHINES", raising=False)
+    monkeypatch.setenv("OPGEN_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("OPGEN_TUNED", "")
+    assert machines_file() == tmp_path / "machines.json"
+    with pytest.raises(StrategyError, match="-machine=mine: there is no such machine"):
+        Target.parse("llvm -machine=mine")
+    made, cycles = write_machine(tmp_path / "machines.json", "mine", "zen4", lambda: {"latency": 4.25})
+    assert (made.name, dict(made.cycles)) == ("mine", {**ROWS["zen4"].cycles, "latency": 4.25})
+    assert cycles == {"latency": 4.25}
+    assert Target.parse("llvm -machine=mine").machine == made
+    monkeypatch.setenv("OPGEN_TUNED", str(tmp_path / "other" / "tuned.json"))
+    assert machines_file() == tmp_path / "other" / "machines.json"
+    for name, value in (("OPGEN_MACHINES", ""), ("OPGEN_CACHE_DIR", "")):
+        monkeypatch.setenv(name, value)
+        monkeypatch.setenv("OPGEN_TUNED", "")
+        assert machines_file() is None
+        monkeypatch.delenv(name)
+
+
+def test_a_row_is_written_beside_others(file: Path) -> None:
+    write(file, {"mine": {"like": "zen4", "l2": 1 << 19}, "old": {"like": "zen3", "cycles": {"pack": 5}}})
+    write_machine(file, "old", "zen2", lambda: {"division": 3.5})
+    assert json.loads(file.read_text()) == {
+        "format": "opgen machines",
+        "version": 1,
+        "machines": {
+            "mine": {"like": "zen4", "l2": 1 << 19},
+            "old": {"like": "zen2", "cycles": {"division": 3.5}},
+        },
+    }
+
+
+def test_nothing_is_measured_for_a_row_that_cannot_be_written(file: Path) -> None:
+    def never() -> dict[str, float]:
+        raise AssertionError
+
+    for name, machines, said in (
+        ("zen4", {}, "machine zen4: expected a name of letters, .*none of the table"),
+        ("mine", {"old": {"like": "zen"}}, "machine old: \"like\" is 'zen'"),
+        ("mine", [], '"machines" is'),
+    ):
+        write(file, machines)
+        before = file.read_text()
+        with pytest.raises(StrategyError, match=rf"machines .*machines.json \(OPGEN_MACHINES\): {said}"):
+            write_machine(file, name, "zen4", never)
+        assert file.read_text() == before
+    write(file, {})
+    with pytest.raises(StrategyError, match=r"machine mine: there is no cost 'latancy'; .*mean 'latency'"):
+        write_machine(file, "mine", "zen4", lambda: {"latancy": 4.0})
+    assert json.loads(file.read_text())["machines"] == {}

@@ -101,7 +101,9 @@ class Target:
         parameters and values that they do not have.  Raises StrategyError for an unknown kind, option or row, and for
         what LLVM does not know or cannot do.
         """
-        return text if isinstance(text, Target) else _parse(text, machines_stamp())
+        return (
+            text if isinstance(text, Target) else _parse(text, machines_stamp() if "-machine" in text else "")
+        )
 
     @staticmethod
     def of_code(text: str) -> Target:

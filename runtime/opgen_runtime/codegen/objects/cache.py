@@ -14,14 +14,13 @@ import hashlib
 import json
 import os
 import stat
-import sys
 import time
 import warnings
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from ...base.forks import importing
+from ...base.user_folder import cache_folder
 from ...base.vocabulary import dataclass
 
 _FORMAT: Final = "opgen-object-1"
@@ -204,18 +203,4 @@ def _cache_in(directory: Path | None) -> ObjectCache:
 
 def default_cache() -> ObjectCache:
     """The user's cache; OPGEN_CACHE_DIR names another directory, or turns it off if empty."""
-    given = os.environ.get("OPGEN_CACHE_DIR")
-    if given is not None:
-        return _cache_in(Path(given) if given else None)
-    return _cache_in(_user_directory())
-
-
-@lru_cache(maxsize=1)
-def _user_directory() -> Path:
-    if sys.platform == "linux":  # what platformdirs says there, without the 3 ms of its import
-        base = os.environ.get("XDG_CACHE_HOME", "")
-        return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "opgen" / "kernels"
-    with importing:
-        import platformdirs
-
-    return Path(platformdirs.user_cache_dir("opgen", appauthor=False)) / "kernels"
+    return _cache_in(cache_folder())
