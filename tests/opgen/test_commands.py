@@ -381,7 +381,8 @@ def test_tune_writes_a_row_of_measured_costs(tmp_path: Path, monkeypatch: pytest
     file = tmp_path / "machines.json"
     monkeypatch.setenv("OPGEN_MACHINES", str(file))
     monkeypatch.setattr(
-        "opgen.commands.calibrated.calibrate", lambda target, seconds: {"latency": 4.25, "share_loop": seconds}
+        "opgen.commands.calibrated.calibrate",
+        lambda target, seconds: {"latency": 4.25, "share_loop": seconds},
     )
     target = "llvm -mcpu=native -machine=zen4"
     result = run("tune", "--calibrate", "mine", "--target", target)

@@ -1,4 +1,4 @@
-"""What the native entry reads, by position: fields of CPython's and numpy's objects, and of its own tables."""
+"""What the native entry reads of its own tables, by position; of CPython's and numpy's objects: layouts.py."""
 
 from __future__ import annotations
 
@@ -7,28 +7,14 @@ from enum import IntEnum
 from typing import Final
 
 from ....codegen import fill
+from .layouts import COUNT_OFFSET
 
 RECORD_FIELDS: Final = 4
-
-# Byte offsets on a 64-bit CPython with reference counts at the front of objects; numpy's are those of
-# `PyArrayObject_fields` (numpy/ndarraytypes.h).  `entry.py` verifies them before anything here runs.
-COUNT_OFFSET: Final = 0  # of references
-TYPE_OFFSET: Final = 8
-DATA_OFFSET: Final = 16
-RANK_OFFSET: Final = 24
-DIMS_OFFSET: Final = 32
-DTYPE_OFFSET: Final = 56
-FLAGS_OFFSET: Final = 64
-CONTIGUOUS_ALIGNED: Final = 0x0101
-WRITEABLE: Final = 0x0400
-TUPLE_SIZE_OFFSET: Final = 16  # of CPython's tuples: how many items, and the first of them
-TUPLE_ITEMS_OFFSET: Final = 24
 
 # Of objects with a trampoline, whose type `trampoline.py` makes: the vectorcall function, and the fields of the
 # trampoline.
 VECTORCALL_OFFSET: Final = 64
 TRAMPOLINE_FIELDS_OFFSET: Final = 72
-COUNT_MASK: Final = (1 << 63) - 1  # of what vectorcall gives as the number of arguments
 
 
 class EntryField(IntEnum):

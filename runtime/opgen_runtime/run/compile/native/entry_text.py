@@ -20,6 +20,14 @@ from typing import Final
 from ....codegen import fill
 from .buffers import ALIGNMENT, MAX_FREE_LIST_BYTES, MIN_POOLED_BYTES
 from .entry_fields import (
+    RECORD_FIELDS,
+    TRAMPOLINE_FIELDS_OFFSET,
+    EntryField,
+    TrampolineField,
+    counted_text,
+    fields_text,
+)
+from .layouts import (
     CONTIGUOUS_ALIGNED,
     COUNT_MASK,
     DATA_OFFSET,
@@ -27,16 +35,10 @@ from .entry_fields import (
     DTYPE_OFFSET,
     FLAGS_OFFSET,
     RANK_OFFSET,
-    RECORD_FIELDS,
-    TRAMPOLINE_FIELDS_OFFSET,
     TUPLE_ITEMS_OFFSET,
     TUPLE_SIZE_OFFSET,
     TYPE_OFFSET,
     WRITEABLE,
-    EntryField,
-    TrampolineField,
-    counted_text,
-    fields_text,
 )
 from .output_buffers import OUTPUT_BUFFER, output_buffers_text
 

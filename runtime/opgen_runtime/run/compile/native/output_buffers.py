@@ -15,13 +15,13 @@ from typing import Final
 import numpy as np
 
 from ....codegen import fill
-from .entry_fields import DATA_OFFSET, DIMS_OFFSET, EntryField, counted_text, fields_text
+from .entry_fields import EntryField, counted_text, fields_text
+from .layouts import CONTIGUOUS_ALIGNED, DATA_OFFSET, DIMS_OFFSET, WRITEABLE
 
 OUTPUT_BUFFER: Final = "opgen_output_buffer"
 FREE_LIST_BYTES: Final = "opgen_free_list_bytes"
 FREE: Final = "opgen_free_down_to"
 _SLOTS: Final = 64  # buffers that are kept at most
-_CONTIGUOUS_ALIGNED_WRITEABLE: Final = 0x0501  # NPY_ARRAY_CARRAY
 
 
 def output_buffers_text(limit: int, alignment: int) -> str:
@@ -39,7 +39,7 @@ def output_buffers_text(limit: int, alignment: int) -> str:
         LOW_BITS=alignment - 1,
         DIMS_OFFSET=DIMS_OFFSET,
         DATA_OFFSET=DATA_OFFSET,
-        FLAGS=_CONTIGUOUS_ALIGNED_WRITEABLE,
+        FLAGS=CONTIGUOUS_ALIGNED | WRITEABLE,
     )
 
 

@@ -13,14 +13,18 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from .entry import Descriptor, Entry, layouts, methods, python_function
+from .entry import Descriptor, Entry, methods, python_function
 from .entry_fields import TRAMPOLINE_FIELDS_OFFSET, VECTORCALL_OFFSET, TrampolineField
+from .layouts import (
+    HAVE_VECTORCALL,
+    READ_ONLY_MEMBER,
+    SSIZE_MEMBER,
+    TYPE_MEMBERS,
+    WHY_NOT_NATIVE,
+)
 from .pointers import address_of
 
 _SIZE: Final = TRAMPOLINE_FIELDS_OFFSET + 8
-_MEMBERS: Final = 72  # Py_tp_members, CPython's typeslots.h
-_SSIZE, _READ_ONLY = 19, 1  # Py_T_PYSSIZET, Py_READONLY
-_HAVE_VECTORCALL: Final = 1 << 11
 _types: Final[dict[type[Any], tuple[type[Any], object]]] = {}  # by their base, with what they are made of
 
 
@@ -62,7 +66,7 @@ class VectorcallObject:
     """
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
-        return object.__new__(cls if layouts() is None else _with_vectorcall(cls))
+        return object.__new__(cls if WHY_NOT_NATIVE else _with_vectorcall(cls))
 
 
 class Trampoline:
@@ -122,10 +126,12 @@ def _with_vectorcall(base: type[Any]) -> type[Any]:
     if base in _types:
         return _types[base][0]
     assert base.__basicsize__ <= VECTORCALL_OFFSET
-    members = (_Member * 2)(_Member(b"__vectorcalloffset__", _SSIZE, VECTORCALL_OFFSET, _READ_ONLY, None))
-    slots = (_Slot * 2)(_Slot(_MEMBERS, ctypes.addressof(members)))
+    members = (_Member * 2)(
+        _Member(b"__vectorcalloffset__", SSIZE_MEMBER, VECTORCALL_OFFSET, READ_ONLY_MEMBER, None)
+    )
+    slots = (_Slot * 2)(_Slot(TYPE_MEMBERS, ctypes.addressof(members)))
     name = f"{base.__module__}.{base.__qualname__}".encode()
-    spec = _Spec(name, _SIZE, 0, _HAVE_VECTORCALL, slots)
+    spec = _Spec(name, _SIZE, 0, HAVE_VECTORCALL, slots)
     make = ctypes.pythonapi.PyType_FromSpecWithBases
     make.argtypes, make.restype = (ctypes.POINTER(_Spec), ctypes.py_object), ctypes.py_object
     made: type[Any] = make(ctypes.byref(spec), (base,))
