@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from opgen_runtime.base.target.architecture import Sample
+from opgen_runtime.base.target.families import FAMILIES
+
 
 @dataclass(frozen=True)
 class Emulated:
@@ -61,23 +64,14 @@ class Emulated:
         )  # fmt: skip
 
 
-_RISCV64: Final = "llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64 -mattr=+m,+a,+f,+d,+c -num-threads=2"
+def _emulated(architecture: str, sample: Sample) -> Emulated:
+    """What Debian calls the tools for an architecture."""
+    system = f"{architecture}-linux-gnu"
+    emulator = (f"qemu-{architecture}-static", "-cpu", sample.emulated_cpu)
+    target = f"llvm -mtriple={system} {sample.options} -num-threads=2"
+    return Emulated(sample.name, target, f"{system}-gcc", emulator, sample.since)
+
+
 MACHINES: Final = {
-    each.name: each
-    for each in (
-        Emulated(
-            "aarch64",
-            "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72 -num-threads=2",
-            "aarch64-linux-gnu-gcc",
-            ("qemu-aarch64-static", "-cpu", "cortex-a72"),
-        ),
-        Emulated("riscv64", _RISCV64, "riscv64-linux-gnu-gcc", ("qemu-riscv64-static", "-cpu", "rv64")),
-        Emulated(
-            "riscv64v",
-            _RISCV64.replace("+c", "+c,+v,+zvl128b"),
-            "riscv64-linux-gnu-gcc",
-            ("qemu-riscv64-static", "-cpu", "rv64,v=true,vlen=128,vext_spec=v1.0"),
-            (8, 1),
-        ),
-    )
+    sample.name: _emulated(family.names[0], sample) for family in FAMILIES for sample in family.samples
 }

@@ -55,3 +55,24 @@ def test_what_goes_wrong_there_is_named(machine: Emulated, tmp_path: Path) -> No
     ((first,), (second,)) = results_there(machine, [short, good], tmp_path)
     assert first == "wrote behind a result"
     np.testing.assert_array_equal(second[0], [1, 2, 3])
+
+
+def test_machines_are_the_samples_of_families() -> None:
+    """A family is one row: what emulates and links for its samples follows of it."""
+    assert {name: (each.target, each.compiler, each.emulator) for name, each in MACHINES.items()} == {
+        "aarch64": (
+            "llvm -mtriple=aarch64-linux-gnu -mcpu=cortex-a72 -num-threads=2",
+            "aarch64-linux-gnu-gcc",
+            ("qemu-aarch64-static", "-cpu", "cortex-a72"),
+        ),
+        "riscv64": (
+            "llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64 -mattr=+m,+a,+f,+d,+c -num-threads=2",
+            "riscv64-linux-gnu-gcc",
+            ("qemu-riscv64-static", "-cpu", "rv64"),
+        ),
+        "riscv64v": (
+            "llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64 -mattr=+m,+a,+f,+d,+c,+v,+zvl128b -num-threads=2",
+            "riscv64-linux-gnu-gcc",
+            ("qemu-riscv64-static", "-cpu", "rv64,v=true,vlen=128,vext_spec=v1.0"),
+        ),
+    }

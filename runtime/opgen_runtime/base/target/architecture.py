@@ -42,6 +42,19 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
+class Sample:
+    """A target of a family, with Linux, that tests run programs on: its `options`, and what qemu calls its CPU.
+
+    `since`: the version of qemu from which on it runs all that the target has.
+    """
+
+    name: str
+    options: str
+    emulated_cpu: str
+    since: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class Architecture:
     """A family of CPUs.
 
@@ -50,7 +63,7 @@ class Architecture:
     float16 and "float" or "double" with one rounding.  `levels`: features that the name of a CPU implies.
     `pause` is an instruction for loops that wait, as a call and its declaration, `stores_fence` one that puts
     non-temporal stores before later ones, where they are not anyway; `dots` sum products of narrow numbers;
-    `futex` is the number of Linux's call.
+    `futex` is the number of Linux's call.  `samples`: targets that tests emulate.
     """
 
     names: tuple[str, ...]
@@ -62,6 +75,7 @@ class Architecture:
     stores_fence: tuple[str, str] = ("", "")
     dots: tuple[Dot, ...] = ()
     futex: int | None = None
+    samples: tuple[Sample, ...] = ()
 
     def vectors_of(self, features: Set[str], bits: int | None = None) -> Vectors:
         """The widest vectors of a CPU with these features, of so many bits at most where that is given."""
