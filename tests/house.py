@@ -14,11 +14,13 @@ import argparse
 import ast
 import os
 import sys
+import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 # Each source file of a package, as a dotted name inside it, and the files that it imports.
 Imports = Mapping[str, frozenset[str]]
@@ -41,6 +43,7 @@ class Package:
 
 RUNTIME: Final = Package("opgen_runtime", ROOT / "runtime" / "opgen_runtime", ("ops", "transform.declared"))
 GENERATOR: Final = Package("opgen", ROOT / "opgen")
+MANY_FILES: Final = 16  # of one folder, as many as one looks through
 # What every room may import without saying more about itself than that it has errors, and names for things.
 ASIDE: Final = ("base.errors", "base.vocabulary")
 
@@ -164,6 +167,33 @@ def upward(found: Iterable[Arrow], storeys: Iterable[Iterable[str]]) -> list[Arr
     return sorted(arrow for arrow in found if height[arrow[0]] <= height[arrow[1]])
 
 
+def crowded(package: Package, graph: Imports) -> dict[str, int]:
+    """The folders that have more files of their own than one looks through, and how many."""
+    modules = [name for name in graph if not package.folder.joinpath(*name.split(".")).is_dir()]
+    files = Counter(name.rpartition(".")[0] for name in modules)
+    return {folder: count for folder, count in sorted(files.items()) if folder and count > MANY_FILES}
+
+
+def ordered_folders() -> dict[str, str]:
+    """The folders of which a contract of import-linter says which file may import which, and what it is called."""
+    found: dict[str, str] = {}
+    for contract in contracts():
+        folders: list[str] = []
+        if contract["type"] == "layers" and contract.get("exhaustive"):
+            folders = contract["containers"]
+        elif contract["type"] == "independence":
+            folders = contract["modules"]
+        found.update(dict.fromkeys([each.removesuffix(".*") for each in folders], contract["name"]))
+    return found
+
+
+def contracts() -> list[dict[str, Any]]:
+    """The contracts of import-linter."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    found: list[dict[str, Any]] = settings["tool"]["importlinter"]["contracts"]
+    return found
+
+
 def figures(package: Package, graph: Imports, aside: Iterable[str] = ()) -> str:
     """The package in one sentence; `aside`: what every room may import without saying more about itself."""
     files = sum(map(len, circles(graph)))
@@ -201,6 +231,9 @@ def main() -> int:
     for package in (RUNTIME, GENERATOR):
         graph = imports(package)
         print(figures(package, graph, ASIDE))
+        for folder, count in crowded(package, graph).items():
+            held = ordered_folders().get(f"{package.name}.{folder}", "nothing says which may import which")
+            print(f"  {count} files in {folder}: {held}")
         for circle in circles(graph):
             print(f"  a circle of {len(circle)}: {' '.join(sorted(circle))}")
         if options.arrows:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 import pytest
 
 from .house import (
     ASIDE,
     GENERATOR,
-    ROOT,
     RUNTIME,
     Arrow,
     Imports,
     Package,
     arrows,
     circles,
+    contracts,
+    crowded,
     figures,
     imports,
+    ordered_folders,
     rooms,
     upward,
     without,
@@ -33,7 +33,6 @@ PRINTING: Final[tuple[Arrow, ...]] = (
     ("ir.module", "ir.printer"),
     ("lower.tir.nodes.stmt", "lower.tir.nodes.text"),
 )
-MANY_FILES: Final = 16
 GENERATED_FOLDERS: Final = frozenset({"opgen_runtime.ops", "opgen_runtime.transform.declared"})
 # Rooms that other storeys know by what stands in their storey's own `__init__`.
 FRONTED: Final = ("base.target", "codegen", "operator")
@@ -53,11 +52,8 @@ def test_few_rooms_and_few_arrows(package: Package, most_rooms: int, most_arrows
 @pytest.mark.parametrize("package", [RUNTIME, GENERATOR], ids=lambda package: package.name)
 def test_a_folder_of_many_files_has_layers_of_its_own(package: Package) -> None:
     """Who may import whom among more than 16 files is said by a contract; each generated file is an op."""
-    held = {name.removesuffix(".*") for contract in _contracts() for name in _folders_of(contract)}
-    modules = [name for name in imports(package) if not package.folder.joinpath(*name.split(".")).is_dir()]
-    files = Counter(name.rpartition(".")[0] for name in modules)
-    many = {f"{package.name}.{folder}" for folder, count in files.items() if folder and count > MANY_FILES}
-    assert many - held - GENERATED_FOLDERS == set()
+    many = {f"{package.name}.{folder}" for folder in crowded(package, imports(package))}
+    assert many - ordered_folders().keys() - GENERATED_FOLDERS == set()
 
 
 def test_errors_and_vocabulary_stand_on_nothing() -> None:
@@ -129,25 +125,16 @@ def test_what_is_measured() -> None:
     assert upward(arrows(graph, 1), [["high"], ["low"]]) == [("low", "high")]
 
 
+def test_crowded_folders_are_found() -> None:
+    names = [*[f"low.file{k}" for k in range(17)], *[f"high.file{k}" for k in range(16)], "low.base.arith"]
+    assert crowded(RUNTIME, _graph({name: [] for name in names})) == {"low": 17}
+
+
 def _graph(imported: dict[str, list[str]]) -> Imports:
     return {name: frozenset(each) for name, each in imported.items()}
 
 
 def _storeys(title: str) -> list[Iterable[str]]:
     """The layers of an import-linter contract, from the highest down."""
-    (layers,) = (contract["layers"] for contract in _contracts() if contract["name"] == title)
+    (layers,) = (contract["layers"] for contract in contracts() if contract["name"] == title)
     return [[room.strip(" ()") for room in layer.split(":")] for layer in layers]
-
-
-def _contracts() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"][
-        "importlinter"
-    ]["contracts"]
-    return found
-
-
-def _folders_of(contract: Mapping[str, Any]) -> list[str]:
-    """The folders whose files a contract orders: all of them in layers, or none of which imports another."""
-    if contract["type"] == "layers" and contract.get("exhaustive"):
-        return list(contract["containers"])
-    return list(contract["modules"]) if contract["type"] == "independence" else []

@@ -1,20 +1,16 @@
 """Executors: what runs programs.
 
-debug.py         the executor of kind "debug"
-array_export.py      array export, to other libraries
-creating.py      create_executor()
+creating.py      create_executor(); debug.py, graph.py: the executors of these kinds
 building.py      build(): a module, a function or a schedule, by what it is; module_key.py: a module in the cache
 driver.py        a program compiled; interpreted.py: one without a plan
 loading.py       load(): one that was saved; program_cache.py: programs kept for other processes
-executable.py    Executable: a compiled program; nesting.py: arrays as its value nests them
+executable.py    Executable: a compiled program; source.py: what it was built from
 crossed.py       Crossed: one that is compiled for another machine
-params.py        its params: in files, and replaced; source.py: what it was built from; graph_json.py: it as JSON
 initialising.py  values of variables with initialisers
-graph.py         the executor of kind "graph"
-profiling.py     what kernels cost, and plans as text
 graph_runtime.py GraphRuntime: inputs are set, the program runs, outputs are asked for
-state.py         State: a tensor that grows; growing.py: programs that append to states in place
-donating.py      which results take the memory of parameters
+growing.py       programs that append to states in place
+arrays/          params, states that grow, parameters whose memory results take; nested arrays, arrays of others
+inspection/      what kernels cost, plans as text, pictures and JSON
 
 Each name is imported with its first use: who loads a program needs neither passes nor schedules.
 """
@@ -84,21 +80,21 @@ if TYPE_CHECKING:
     )
     from ..compile.specialisations import LEAST, Specialisations, most_bytes, statistics
     from ..compile.store.params_file import load_params, save_params
-    from .array_export import asarray
+    from .arrays.array_export import asarray
+    from .arrays.donating import donations_of
+    from .arrays.state import State
     from .base import Executor
     from .building import build
     from .creating import create_executor
     from .crossed import Crossed
     from .debug import DebugExecutor
-    from .donating import donations_of
     from .driver import CompilingEvaluator, build_program
     from .executable import Executable
     from .graph import GraphExecutor
     from .graph_runtime import GraphRuntime
     from .growing import Growing, Stateful, stateful
+    from .inspection.profiling import KernelCost, Profile
     from .loading import load, load_function
-    from .profiling import KernelCost, Profile
-    from .state import State
 else:
     _HOMES = {
         "..compile.native.entry": ("Entry",),
@@ -113,16 +109,16 @@ else:
         "building": ("build",),
         "creating": ("create_executor",),
         "debug": ("DebugExecutor",),
-        "donating": ("donations_of",),
+        "arrays.donating": ("donations_of",),
         "driver": ("CompilingEvaluator", "build_program"),
         "crossed": ("Crossed",),
         "executable": ("Executable",),
         "graph": ("GraphExecutor",),
         "graph_runtime": ("GraphRuntime",),
         "growing": ("Growing", "Stateful", "stateful"),
-        "array_export": ("asarray",),
+        "arrays.array_export": ("asarray",),
         "loading": ("load", "load_function"),
-        "profiling": ("KernelCost", "Profile"),
-        "state": ("State",),
+        "inspection.profiling": ("KernelCost", "Profile"),
+        "arrays.state": ("State",),
     }  # fmt: skip
     __getattr__ = import_lazily(__name__, {name: home for home, names in _HOMES.items() for name in names})

@@ -23,15 +23,15 @@ from ..compile.kernel.footprint import OBJECT_BYTES
 from ..compile.kernel.symbolic import SymbolicKernel
 from ..compile.program.plan import Plan, Slots, nested
 from ..compile.program.program import ProgramKernel, SymbolicProgram, image_of, program_of
-from .nesting import copy_into, flat_arrays
-from .params import HasParams
+from .arrays.nesting import copy_into, flat_arrays
+from .arrays.params import HasParams
 
 if TYPE_CHECKING:
     from ...ir.drawing import Drawing
     from ..compile.interpret import Arrays
     from ..compile.store.artifact import Chained, Contents
-    from .plan_drawing import Drawn
-    from .profiling import Profile
+    from .inspection.plan_drawing import Drawn
+    from .inspection.profiling import Profile
 
 
 class Executable(HasParams):
@@ -135,7 +135,7 @@ class Executable(HasParams):
         self.run(given)
         events = [np.zeros((0, 3), np.int64), *[self._measured(given)[1] for _ in range(runs)]]
         with importing:
-            from .profiling import profile_of
+            from .inspection.profiling import profile_of
         return profile_of(runs, self.compiled, steps, np.concatenate(events))
 
     def _steps(self) -> list[int]:
@@ -171,7 +171,7 @@ class Executable(HasParams):
 
     def _drawn(self) -> Drawn:
         with importing:
-            from .plan_drawing import Drawn
+            from .inspection.plan_drawing import Drawn
         return Drawn(self.drawing())
 
     def memory(self, shapes: Sequence[tuple[int, ...]]) -> int | None:
@@ -292,7 +292,7 @@ class Native(Executable):
 
     def drawing(self) -> Drawing:
         with importing:
-            from .plan_drawing import drawing_of_kernel, drawing_of_plan
+            from .inspection.plan_drawing import drawing_of_kernel, drawing_of_plan
 
         plan = self.plan
         if plan is None:
@@ -302,7 +302,7 @@ class Native(Executable):
     @property
     def graph(self) -> str:
         with importing:
-            from .graph_json import graph_of_kernel, graph_of_plan
+            from .inspection.graph_json import graph_of_kernel, graph_of_plan
 
         plan = self.plan
         if plan is None:

@@ -10,8 +10,8 @@ import numpy as np
 from ...base.errors import ExecutorError, did_you_mean
 from ...ir import admit
 from ..compile.interpret import Value
+from .arrays.nesting import flat_arrays
 from .executable import Executable
-from .nesting import flat_arrays
 
 
 class GraphRuntime:

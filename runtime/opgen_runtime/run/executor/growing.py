@@ -17,9 +17,9 @@ from ...transform.context import PassContext
 from ...transform.states import Buffered, Grown, with_buffers
 from ...transform.states import Growing as Growing
 from ..compile.program.plan import Donation, PutSlice
+from .arrays.state import Held, State
 from .driver import build_program
 from .executable import Executable
-from .state import Held, State
 
 
 class Stateful:

@@ -8,8 +8,8 @@ from ...ir.visitor import free_vars
 from ...operator import TensorType
 from ...transform import InferType, PassContext
 from ..compile.program.program_steps import with_constants
+from .arrays.params import Params
 from .driver import build_program
-from .params import Params
 
 
 def with_initial_values(module: IRModule, given: Params) -> tuple[IRModule, dict[Var, Constant]]:

@@ -15,8 +15,8 @@ from ..compile import Slot
 from ..compile.interpret import Arrays, bind, check_value, run
 from ..compile.kernel.footprint import footprint_of
 from ..compile.program.program_records import Prepared
+from .arrays.nesting import copy_into
 from .executable import Executable
-from .nesting import copy_into
 
 if TYPE_CHECKING:
     from ...ir.drawing import Drawing

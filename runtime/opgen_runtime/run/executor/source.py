@@ -12,11 +12,11 @@ from ...base.vocabulary import dataclass
 from ...ir import IRModule
 from ...transform import InferType, PassContext, infer, with_input_layouts
 from ..compile.program.program_steps import check_closed, constants_of, with_constants
-from .donating import donations_of
+from .arrays.donating import donations_of
+from .arrays.params import Params
 from .driver import build_program
 from .executable import Executable
 from .initialising import initialised, with_initial_values
-from .params import Params
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ...ir.drawing import Drawing, Edge, Kind, Node, output_names
-from ...ir.picture import Pictured
-from ..compile import Kernel, Slot
-from ..compile.program.plan import Again, Copy, Else, End, If, Loop, Plan, Put, PutSlice, Run
+from ....ir.drawing import Drawing, Edge, Kind, Node, output_names
+from ....ir.picture import Pictured
+from ...compile import Kernel, Slot
+from ...compile.program.plan import Again, Copy, Else, End, If, Loop, Plan, Put, PutSlice, Run
 
 
 class Drawn(Pictured):

@@ -15,10 +15,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..compile import Kernel, Slot
-from ..compile.kernel.symbolic import SymbolicSlot
-from ..compile.program.plan import Again, Copy, End, Held, If, Loop, Plan, Put, PutSlice, Run
-from .params import Params
+from ...compile import Kernel, Slot
+from ...compile.kernel.symbolic import SymbolicSlot
+from ...compile.program.plan import Again, Copy, End, Held, If, Loop, Plan, Put, PutSlice, Run
+from ..arrays.params import Params
 
 
 def graph_of_plan(plan: Plan, kernels: Sequence[Kernel], inputs: Sequence[str], params: Params) -> str:

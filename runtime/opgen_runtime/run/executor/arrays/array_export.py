@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import CallError
-from ...ir import admit
-from ..compile.interpret import Value
+from ....base.errors import CallError
+from ....ir import admit
+from ...compile.interpret import Value
 
 
 def asarray(x: object, like: object = None) -> Any:

@@ -9,8 +9,8 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from ...base.errors import CallError, ExecutorError, did_you_mean
-from ...base.forks import importing
+from ....base.errors import CallError, ExecutorError, did_you_mean
+from ....base.forks import importing
 
 Params: TypeAlias = "Mapping[str, np.ndarray]"
 _NONE: Final[Params] = MappingProxyType({})
@@ -56,13 +56,13 @@ class HasParams:
     def save_params(self, path: str | PathLike[str]) -> None:
         """Write the params into a file of the form `safetensors`, which `load_params` and others read."""
         with importing:
-            from ..compile.store.params_file import save_params
+            from ...compile.store.params_file import save_params
         save_params(self._params, path)
 
     def load_params(self, path: str | PathLike[str]) -> None:
         """Set the params that a file has.  Raises ExecutorError for a damaged file, and what `set_params` raises."""
         with importing:
-            from ..compile.store.params_file import load_params
+            from ...compile.store.params_file import load_params
         self.set_params(load_params(path))
 
     def _fitting(self, name: str, value: object) -> np.ndarray:
@@ -73,7 +73,7 @@ class HasParams:
                 f"the program has no param {name!r}{did_you_mean(name, known)} (it has {', '.join(known)})"
             )
         with importing:  # who loads programs needs no expressions
-            from ...ir.admit import admit
+            from ....ir.admit import admit
         try:
             array = admit(value, f"param {name!r}")
         except CallError as error:

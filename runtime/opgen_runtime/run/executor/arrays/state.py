@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...base.errors import ExecutorError
-from ...base.vocabulary import DType
+from ....base.errors import ExecutorError
+from ....base.vocabulary import DType
 
 
 class State:

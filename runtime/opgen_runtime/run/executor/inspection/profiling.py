@@ -8,8 +8,8 @@ from dataclasses import asdict
 
 import numpy as np
 
-from ...base.vocabulary import dataclass
-from ..compile import Kernel
+from ....base.vocabulary import dataclass
+from ...compile import Kernel
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...base.errors import ExecutorError
-from ...ir import Function, Tuple
-from ..compile.program.plan import Donation
+from ....base.errors import ExecutorError
+from ....ir import Function, Tuple
+from ...compile.program.plan import Donation
 
 
 def donations_of(function: Function, params: Sequence[int]) -> list[Donation]:

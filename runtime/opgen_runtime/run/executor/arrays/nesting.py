@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...base.errors import ExecutorError
+from ....base.errors import ExecutorError
 
 if TYPE_CHECKING:
-    from ..compile.interpret import Arrays
+    from ...compile.interpret import Arrays
 
 
 def copy_into(result: Arrays, outputs: Sequence[np.ndarray] | None) -> Arrays:

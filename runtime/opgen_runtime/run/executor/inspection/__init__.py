@@ -1,0 +1,1 @@
+"""Programs that are looked at: plans drawn and as JSON, and what kernels cost."""
