@@ -1,4 +1,4 @@
-"""Findings that say by themselves what is to be written, written into the text."""
+"""Fix-its: edits that findings propose, applied to the text of a file."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 
 
 def mended(text: str, found: Iterable[Diagnostic]) -> tuple[str, list[str]]:
-    """The text of a file with the fixes of findings in it, and a line of what was done for each.
+    """The text of a file with the fix-its of findings applied, and a line of what was done for each.
 
-    Of fixes that meet one is done: the others may be wrong by then, and are found again if they are not.
+    Of fix-its that overlap one is applied: the others may be wrong by then, and are found again if they are not.
     """
     lines = _LINE.findall(text)
     taken: list[Place] = []

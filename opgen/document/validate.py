@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -17,6 +17,7 @@ from .node import Document, ListNode, MapNode, Node, TextNode
 from .schema import DeclarationPart
 
 Path = tuple[str | int, ...]
+_MAX_ROUNDS: Final = 20  # of validation, each without the entries that were wrong before
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +45,7 @@ class Declaration:
 def validate(document: Document, diagnostics: Diagnostics) -> Declaration | None:
     """The declaration without its wrong entries, which are reported; None if it has no usable name."""
     dropped: set[Path] = set()
-    for _ in range(20):
+    for _ in range(_MAX_ROUNDS):
         data = _plain(document.root, (), dropped)
         try:
             part = DeclarationPart.model_validate(data)

@@ -1,4 +1,4 @@
-"""What all samples of a declaration show: `Checked`, or the `Findings` that are wrong with it."""
+"""Checks a declaration on sample calls, each bound to types and built: `Checked`, or the `Findings` against it."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ Arrays: TypeAlias = "np.ndarray | tuple[Arrays, ...]"
 class CallTensors:
     """What a call computes.
 
-    `operands`: one entry a declared input; `inputs`: their tensors in line.  `outputs`: the results, then
+    `operands`: one entry a declared input; `inputs`: their tensors, flattened.  `outputs`: the results, then
     `lengths` rank-0 tensors of data-dependent dims.
     """
 
@@ -41,7 +41,7 @@ class CallTensors:
         return self.outputs[: len(self.binding.outputs)]
 
     def values(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The results by numpy; those of data-dependent size as great as they can be."""
+        """The results by numpy; those of data-dependent size padded to their upper bounds."""
         return evaluate(self.results, dict(zip(self.inputs, arrays, strict=True)))
 
 

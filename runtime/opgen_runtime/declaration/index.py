@@ -51,7 +51,7 @@ _MADE: Final = {
     "part": (f"{_ROOM}.part", "load_part"),
     "vjp": (f"{_ROOM}.gradient", "load_derived"),
 }
-_FACES: Final = (
+_API_MODULES: Final = (
     "eager",
     "jax",
     "torch",
@@ -99,7 +99,7 @@ def lazy_index(
     def lookup(name: str) -> object:
         module = ops.get(name)
         if module is None:
-            if name in _FACES and find_spec(f"{package}.{name}") is not None:
+            if name in _API_MODULES and find_spec(f"{package}.{name}") is not None:
                 return import_module(f"{package}.{name}")
             raise AttributeError(_missing(package, name, ops), name=name, obj=sys.modules.get(package))
         value: object = getattr(import_module(f"{package}.{module}"), name)

@@ -1,4 +1,4 @@
-"""The text of a rule to patterns, and to Python expressions of what it captures.
+"""Parses the text of a rewrite rule: into patterns, and Python expressions over what they capture.
 
     match:    divide(?x, ?c: constant)       a pattern (`patterns.py`)
     when:     is_exact_reciprocal(c)         Python over values: arrays of constants, types of tensors, attrs, `out`

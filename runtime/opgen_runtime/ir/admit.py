@@ -1,4 +1,4 @@
-"""Arrays of others: whatever offers one of Python's array protocols is taken as a numpy array."""
+"""Array-likes as numpy arrays: whatever offers DLPack or another of Python's array protocols."""
 
 from __future__ import annotations
 

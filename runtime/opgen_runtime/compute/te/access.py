@@ -1,4 +1,5 @@
-"""Proofs that an index stays inside its dim, under the domains and conditions of the place where it is used."""
+"""Bounds checks at compile time: proofs that an index stays inside its dim, under the domains and conditions of its
+place."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from ...base.vocabulary import INDEX
 from .tensor import Read
 
 _PLAIN: Final = re.compile(r"\bint64\((-?\d+)\)")  # a literal that joined element values
-_EFFORT: Final = 8
+_LAST_EFFORT: Final = 8  # times as far as otherwise a proof is sought, before an index is refused
 _MAX_CHOICES: Final = 3  # on dims, of which each case is proved by itself
 _UNKNOWN: Final = 1 << 62  # a bound that only the dtype gives
 
@@ -88,7 +89,7 @@ def why_not_inside(
     with analysis(
         extents, facts
     ) as analyzer:  # what is refused here has no kernel: it is worth a longer search
-        if analyzer.prove(within, _EFFORT):
+        if analyzer.prove(within, _LAST_EFFORT):
             return None
     message = (
         f"cannot prove that index {position} of {name} is in bounds: {shown} {_span(found)}, "

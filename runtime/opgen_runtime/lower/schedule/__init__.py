@@ -31,7 +31,7 @@ from .stages.intrinsic import Intrinsic
 from .stages.kind import ForKind
 from .stages.matching import Match, Place, match
 from .stages.relations import Fuse, Split
-from .stages.rows import Line, Rows
+from .stages.rows import Rows, TimeAxis
 from .stages.slopes import slope
 from .stages.specialisation import Specialisation, specialisation
 from .stages.stage import Stage
@@ -46,7 +46,6 @@ __all__ = [
     "Fuse",
     "Group",
     "Intrinsic",
-    "Line",
     "Match",
     "Parts",
     "Place",
@@ -55,6 +54,7 @@ __all__ = [
     "Specialisation",
     "Split",
     "Stage",
+    "TimeAxis",
     "Trace",
     "WindowedProducts",
     "constant_stages",

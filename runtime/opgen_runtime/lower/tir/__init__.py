@@ -2,7 +2,7 @@
 
 nodes/           statements (stmt), walks over them (visit), over expressions (folding, relocate); building blocks of
                  loop nests (nest); expressions of vectors (vector); what a reduction is (combine); loop IR as people
-                 write it (written); what it must be at either end of the phases (contract)
+                 write it (builder); what it must be at either end of the phases (contract)
 lowering/        schedules to loop IR: what part of every stage is computed where it stands (bound), stages in their
                  loops (lower), reads and reductions inside expressions (values), reductions, scans, updates, tiles
                  that intrinsics compute (tensorize), kernels that people wrote (kernel_call), also as ops of the
@@ -28,6 +28,7 @@ from .lowering.kernel_call import KernelCall, call
 from .lowering.kernel_op import call_kernel as _call_kernel  # noqa: F401  (attached to PrimFunc)
 from .lowering.lower import dims_of, lower, schedule_ops
 from .nodes import visit
+from .nodes.builder import decl_buffer, load, local, loop, store
 from .nodes.contract import LOWERED, View, check
 from .nodes.stmt import (
     Aligned,
@@ -57,7 +58,6 @@ from .nodes.stmt import (
 )
 from .nodes.text import stmt_text, to_text
 from .nodes.visit import block
-from .nodes.written import decl_buffer, load, local, loop, store
 from .phases import FINAL, PHASES, Phase, PhaseRow, hooked, run_phases
 from .reading.kernel import kernel
 from .reading.parser import parse

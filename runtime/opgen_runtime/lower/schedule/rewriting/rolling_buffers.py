@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ....base.arith import Analyzer, Expr, Var, le, post_order, sub
 from ....compute.te.tensor import IterVar, Reduce, Tensor
-from ..stages.rows import Line, Rows, constant, is_aligned, row_reads
+from ..stages.rows import Rows, TimeAxis, constant, is_aligned, row_reads
 from ..stages.stage import Stage
 
 
@@ -77,7 +77,7 @@ class RollingBuffers:
             self.shared.update(tensor for tensor, _ in steps)
         return True
 
-    def _followed(self, stage: Stage) -> Line | None:
+    def _followed(self, stage: Stage) -> TimeAxis | None:
         """The line along which a stage follows the scan: each of its rows needs rows that are there by then."""
         found: list[tuple[Tensor, int]] = []
         along: tuple[int, int] | None = None
@@ -96,7 +96,7 @@ class RollingBuffers:
         start = self._start(stage.axes[dim].extent, sign, max(start for _, start in found))
         if start is None:
             return None
-        made = Line(dim, sign, start)
+        made = TimeAxis(dim, sign, start)
         lines = {**self.lines, stage.tensor: made}
         inside = not isinstance(stage.body, Reduce) and is_aligned(stage, self.rows.members[0], lines)
         if self.rows.separable and not inside:

@@ -1,4 +1,6 @@
-"""How a scan is computed: what runs in each of its steps, and how many rows of each of its tensors are kept.
+"""Scans, as scheduled: the stages that run in each time step, and the rolling buffers of their tensors.
+
+A row is what one step computes of a tensor; a buffer keeps as many of them as later steps read.
 
     h[t, i] = f(h[t - 1, i], x[t, i]); out[t, i] = g(h[t, i]); last[i] = h[T - 1, i]
 -->
@@ -36,8 +38,8 @@ S = TypeVar("S", bound=Computed)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """Row `index` along `dim` of a tensor is computed in step `sign * index + start` of a scan; sign is 1 or -1."""
+class TimeAxis:
+    """The dim of a tensor that is time: step `sign * index + start` computes row `index` along it; sign is 1 or -1."""
 
     dim: int
     sign: int
@@ -65,7 +67,7 @@ class Rows(Generic[S]):
     step: Var
     extent: int | Expr
     members: list[S]
-    lines: dict[Tensor, Line]
+    lines: dict[Tensor, TimeAxis]
     aligned: bool
     closing: list[S] = field(default_factory=list)
     windows: dict[Tensor, int] = field(default_factory=dict)
@@ -79,21 +81,21 @@ class Rows(Generic[S]):
 
 def rows_of(scan: Scan, members: list[S]) -> Rows[S]:
     """The steps of a scan that is stored whole; `members` are stages of its states."""
-    lines: dict[Tensor, Line] = {}
+    lines: dict[Tensor, TimeAxis] = {}
     for state, stage in zip(scan.states, members, strict=True):
         start = 0 if scan.direction > 0 else scan.extent - 1
-        lines[stage.tensor] = Line(state.scan_axis, scan.direction, start)
+        lines[stage.tensor] = TimeAxis(state.scan_axis, scan.direction, start)
     aligned = all(is_aligned(stage, members[0], lines) for stage in members)
     return Rows(Var(INDEX, "step"), scan.extent, members, lines, aligned)
 
 
-def others(stage: Computed, lines: Mapping[Tensor, Line]) -> list[IterVar]:
+def others(stage: Computed, lines: Mapping[Tensor, TimeAxis]) -> list[IterVar]:
     """The axes of a stage without the one along which it follows a scan."""
     line = lines.get(stage.tensor)
     return [axis for dim, axis in enumerate(stage.axes) if line is None or dim != line.dim]
 
 
-def is_aligned(stage: Computed, model: Computed, lines: Mapping[Tensor, Line]) -> bool:
+def is_aligned(stage: Computed, model: Computed, lines: Mapping[Tensor, TimeAxis]) -> bool:
     """Whether a stage has the positions of `model` and reads the rows of a scan at its own position only."""
     own = others(stage, lines)
     if [axis.extent for axis in own] != [axis.extent for axis in others(model, lines)]:
@@ -105,7 +107,7 @@ def is_aligned(stage: Computed, model: Computed, lines: Mapping[Tensor, Line]) -
     )
 
 
-def row_reads(stage: Computed, lines: Mapping[Tensor, Line]) -> Iterator[Read]:
+def row_reads(stage: Computed, lines: Mapping[Tensor, TimeAxis]) -> Iterator[Read]:
     """The reads of rows of a scan."""
     assert stage.body is not None
     return (node for node in post_order(stage.body) if isinstance(node, Read) and node.tensor in lines)

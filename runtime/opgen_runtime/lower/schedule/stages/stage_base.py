@@ -13,7 +13,7 @@ from .intrinsic import Intrinsic
 from .kind import ForKind
 from .line_prefetch import LinePrefetch
 from .relations import Fuse, Relation
-from .rows import Line, Rows, others, rows_of
+from .rows import Rows, TimeAxis, others, rows_of
 from .trace import Trace
 
 S = TypeVar("S")
@@ -85,7 +85,7 @@ class StageBase:
         return self.tensor.name
 
     @property
-    def line(self) -> Line | None:
+    def line(self) -> TimeAxis | None:
         """When the rows of the stage are computed, where a scan drives one of its axes."""
         return None if self.follows is None else self.follows.lines.get(self.tensor)
 

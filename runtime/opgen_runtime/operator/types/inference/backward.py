@@ -25,7 +25,7 @@ from ..relation import TypeReporter
 from ..rules import Input, Output
 from ..signature import Signature
 from ..type import IncompleteType, TensorType, TupleType, Type
-from .foresight import Foresight, reading_of
+from .rank_pruning import RankPruning, reading_of
 from .trial import Known, RefusedError, Trial, Unknown
 
 _MAX_AXES: Final = 8  # that an operand of any rank is tried with
@@ -97,7 +97,7 @@ class _Trials:
 
     def run(self) -> Shapes:
         """The shape of each unknown tensor, or None: what all trials that are not refused agree on."""
-        agreed, _ = self._agreed(self._foresight())
+        agreed, _ = self._agreed(self._pruning())
         if agreed is None:  # every trial has its say in why
             agreed, refused = self._agreed(None)
         if agreed is None:
@@ -108,7 +108,7 @@ class _Trials:
         return agreed
 
     def _agreed(
-        self, foresight: Foresight | None
+        self, pruning: RankPruning | None
     ) -> tuple[list[tuple[Any, ...] | None] | None, list[RefusedError]]:
         """What all trials agree on, None where all are refused; and the refusals of those that were made.
 
@@ -117,16 +117,16 @@ class _Trials:
         """
         agreed: list[tuple[Any, ...] | None] | None = None
         refused: list[RefusedError] = []
-        untried = self._ranks(foresight)
+        untried = self._ranks(pruning)
         while (ranks := next(untried, None)) is not None:
-            if foresight is not None and foresight.refuses(ranks):
+            if pruning is not None and pruning.refuses(ranks):
                 continue
             try:
-                shapes = self._trial(ranks).run(() if foresight is None else foresight.results(ranks))
+                shapes = self._trial(ranks).run(() if pruning is None else pruning.results(ranks))
             except RefusedError as error:
                 refused.append(error.alone())
-                if foresight is not None and error.by is not None:
-                    foresight.learn(ranks, error.by)
+                if pruning is not None and error.by is not None:
+                    pruning.learn(ranks, error.by)
                 continue
             if agreed is None:
                 untried = iter(sorted(untried, key=partial(_alike, ranks, shapes)))
@@ -135,14 +135,14 @@ class _Trials:
                 break
         return agreed, refused
 
-    def _foresight(self) -> Foresight:
+    def _pruning(self) -> RankPruning:
         """What can be said of ranks before they are tried."""
         results = [
             (self.plan.output(output), known.shape)
             for output, known in self.results
             if known.shape is not None and output.layout is None and output.variadic is None
         ]
-        return Foresight(
+        return RankPruning(
             reading_of(self.signature, self.plan),
             [one.declared.name for one in self.unknown],
             [] if self.signature.dynamic else results,
@@ -169,11 +169,11 @@ class _Trials:
             ranks,
         )
 
-    def _ranks(self, foresight: Foresight | None) -> Iterator[tuple[int, ...]]:
+    def _ranks(self, pruning: RankPruning | None) -> Iterator[tuple[int, ...]]:
         choices = [self._choices(one) for one in self.unknown]
         if prod(map(len, choices)) > _MAX_TRIALS:
             return iter(())
-        return product(*(choices if foresight is None else foresight.possible(choices)))
+        return product(*(choices if pruning is None else pruning.possible(choices)))
 
     def _choices(self, one: Unknown) -> Sequence[int]:
         """The ranks of the stored shape."""

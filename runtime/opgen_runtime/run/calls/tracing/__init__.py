@@ -9,7 +9,7 @@ programs.py     modules and functions of the IR as functions
 trees.py        trees of values
 arguments.py    arguments: what decides the program, what is given when it runs
 tracer.py       Tracer, an array's stand-in, and what it refuses
-face.py         its operators, methods and numpy's protocols
+tracer_methods.py  its operators, methods and numpy's protocols
 operands.py     operands in the dtypes of numpy's promotion
 ufuncs.py       the table of numpy's ufuncs
 functions.py    the table of numpy's functions, filled by
@@ -22,7 +22,7 @@ What gradients and loops need is imported with their first use: few functions ha
 from typing import TYPE_CHECKING
 
 from ....base.lazy_imports import import_lazily
-from . import face as face
+from . import tracer_methods as tracer_methods
 from .jitted import Jitted, jit
 from .tracer import Tracer
 

@@ -1,4 +1,4 @@
-"""`Tracer`: what a traced function computes with; its operators and methods are attached by `face.py`."""
+"""`Tracer`: what a traced function computes with; its operators and methods are attached by `tracer_methods.py`."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Tracer(Traced):
             raise TypeError("len() of a tensor without axes")
         return self.shape[0]
 
-    # Attached by `face.py`.
+    # Attached by `tracer_methods.py`.
     __getitem__: ClassVar[Callable[[Tracer, Any], Any]]
     __iter__: ClassVar[Callable[[Tracer], Iterator[Any]]]
 

@@ -1,4 +1,4 @@
-"""The front key of the kernel cache: all that a kernel's code depends on, before anything is lowered."""
+"""The front key of the kernel cache: a digest of all inputs of compilation, so that a hit lowers nothing."""
 
 from __future__ import annotations
 

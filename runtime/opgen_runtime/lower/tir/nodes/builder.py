@@ -1,4 +1,4 @@
-"""Loop IR as people write it, bodies of intrinsics above all.
+"""An IR builder: statements of loop IR made by functions, as for the bodies of tensor intrinsics.
 
 def body(ins, outs):
     (a, b), (c,) = ins, outs

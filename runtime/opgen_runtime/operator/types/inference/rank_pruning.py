@@ -1,8 +1,8 @@
-"""Ranks that cannot be, seen without a trial.
+"""Pruning of ranks: which ranks of unknown operands type inference need not try.
 
-The rank of a result follows from patterns and `let`s alone: it is compared before any requirement is proved.  So does
-a requirement that compares the ranks of several operands.  And what refused one trial refuses all that give the
-operands which it reads the same ranks.
+Inference backwards tries combinations of ranks in turn (backward.py).  The rank of a result follows from patterns and
+`let`s alone: it is compared before any requirement is proved.  So does a requirement that compares the ranks of several
+operands.  And what refused one trial refuses all that give the operands which it reads the same ranks.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _offsets(signature: Signature, plan: Plan, output: OutputPlan) -> Mapping[st
     }
 
 
-class Foresight:
+class RankPruning:
     """What is known of the ranks of one call's unknown operands, before and while they are tried."""
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The face of a tracer: Python's operators, arrays' methods and numpy's protocols, attached to `Tracer`."""
+"""What a tracer is called with: Python's operators, arrays' methods and numpy's protocols, attached to `Tracer`."""
 
 from __future__ import annotations
 

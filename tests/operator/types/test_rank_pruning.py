@@ -11,7 +11,7 @@ from opgen_runtime.ir import Call, Var
 from opgen_runtime.operator.registry import Op
 from opgen_runtime.operator.types import TensorType, attrs_read, infer_unknown
 from opgen_runtime.operator.types.inference import backward
-from opgen_runtime.operator.types.inference.foresight import Foresight
+from opgen_runtime.operator.types.inference.rank_pruning import RankPruning
 from opgen_runtime.operator.types.inference.trial import Trial
 
 
@@ -66,9 +66,9 @@ def _nothing_known() -> None:
 def test_what_follows_with_every_rank_tried_follows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     call = CALLS[name]()
     found = followed(call)
-    monkeypatch.setattr(Foresight, "possible", lambda self, choices: choices)
-    monkeypatch.setattr(Foresight, "refuses", lambda self, ranks: False)
-    monkeypatch.setattr(Foresight, "results", lambda self, ranks: ())
+    monkeypatch.setattr(RankPruning, "possible", lambda self, choices: choices)
+    monkeypatch.setattr(RankPruning, "refuses", lambda self, ranks: False)
+    monkeypatch.setattr(RankPruning, "results", lambda self, ranks: ())
     backward._answers.clear()
     for one, exhaustive in zip(found, followed(call), strict=True):
         assert one.items() >= exhaustive.items()
