@@ -8,9 +8,6 @@ from .repeated import listed, repeated, sources
 
 _SIGNATURE: Final = "the parameters of a mapping are the operator's specification, and are read from there"
 _WALK: Final = "the frame of a walk on a stack of its own, around another rule for each node"
-_ENTRY: Final = (
-    "each framework's handler has entries of its own, which begin alike and tell what else it gives back"
-)
 # Pairs of files (below runtime/opgen_runtime, or as they stand) -> why they may agree in six or more lines.
 REASONS: Final = {
     ("frontend/onnx/mappings/image.py", "frontend/onnx/mappings/image.py"): _SIGNATURE,
@@ -22,8 +19,6 @@ REASONS: Final = {
         "base/arith/expr.py",
         "base/arith/expr.py",
     ): "two node classes of the same fields; the field's word for each",
-    ("bridges/jax/handler.py", "bridges/torch/handler.py"): _ENTRY,
-    ("bridges/jax/handler_text.py", "bridges/torch/handler_text.py"): _ENTRY,
     (
         "run/compile/kernel/extern.py",
         "run/compile/kernel/symbolic.py",

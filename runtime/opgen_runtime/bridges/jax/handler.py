@@ -7,7 +7,6 @@ there yet is made when it is first called.
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
@@ -18,10 +17,11 @@ import numpy as np
 from ...base.errors import OpgenError
 from ...base.forks import lock
 from ...codegen import load_module
-from ...run.compile.native.pointers import address_of
-from ..entries import NativeCall, native_call
+from ..entries import native_call
+from ..entry_table import PUBLISH, Entry, EntryTable
+from ..messages import Message
 from .calls import read_message
-from .handler_text import FIND, HANDLER, PUBLISH, TABLE, WHY, Field, handler_text
+from .handler_text import FIND, HANDLER, TABLE, WHY, handler_text
 
 TARGET: Final = "opgen"
 """The name under which XLA knows the handler."""
@@ -30,7 +30,7 @@ BY_PARTS: Final = "opgen_by_parts"
 TARGETS: Final = (TARGET, BY_PARTS)
 CAN_PARTITION: Final = hasattr(jax.ffi, "register_ffi_target_as_batch_partitionable")
 """Whether this JAX has calls that are made of parts of their operands."""
-_SLOTS: Final = 1024  # of the first table
+_PLACES: Final = 1024  # of the first table
 _LEVEL: Final = 2  # of compilation: it runs in every call
 _FIND: Final = ctypes.CFUNCTYPE(
     ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
@@ -38,41 +38,17 @@ _FIND: Final = ctypes.CFUNCTYPE(
 _WHY: Final = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int32)
 
 _lock: Final = lock()
-_failed: Final = threading.local()  # the last message of each thread, while XLA copies it
-
-
-class _Entry:
-    """The words of an entry in memory, and what must live as long."""
-
-    def __init__(self, call: NativeCall, words: np.ndarray, digest: int) -> None:
-        self.call = call
-        self.hash = digest
-        self._words = words
-        self._constants = np.array(call.constants, np.uint64)
-        self._fields = np.zeros(len(Field), np.int64)
-        for field, value in {
-            Field.HASH: digest,
-            Field.WORD_COUNT: len(words),
-            Field.WORDS: address_of(words),
-            Field.CODE: call.code,
-            Field.DIMS: call.dims,
-            Field.STRIDES: call.strides,
-            Field.CONSTANT_COUNT: len(call.constants),
-            Field.CONSTANTS: address_of(self._constants),
-        }.items():
-            self._fields[field] = value
-        self.address = address_of(self._fields)
+_failed: Final = Message()
 
 
 class _Entries:
     """All entries, by the words of their calls; `cell` holds the address of the table that readers look into."""
 
     def __init__(self) -> None:
-        self.known: dict[bytes, _Entry] = {}
-        self.by_address: dict[int, _Entry] = {}
-        self._tables: list[np.ndarray] = []  # readers may still look into one of before
+        self.known: dict[bytes, Entry] = {}
+        self.by_address: dict[int, Entry] = {}
         self.cell = ctypes.c_void_p()
-        self._grow(_SLOTS)
+        self._table = EntryTable(ctypes.addressof(self.cell), _PLACES, _publish)
 
     def made(self, text: str, words: np.ndarray, digest: int) -> int:
         """The address of the entry of a call.  Raises what reading the text and compiling raise."""
@@ -85,35 +61,10 @@ class _Entries:
         with _lock:
             entry = self.known.get(key)
             if entry is None:
-                entry = self.known[key] = _Entry(made, words, digest)
+                entry = self.known[key] = Entry(made, words, digest)
                 self.by_address[entry.address] = entry
-                table = self._tables[-1]
-                if 2 * len(self.known) > len(table) - 1:
-                    self._grow(2 * (len(table) - 1))
-                else:
-                    self._put(table, entry, publish=True)
+                self._table.put(entry)
         return entry.address
-
-    def _grow(self, slots: int) -> None:
-        table = np.zeros(slots + 1, np.int64)
-        table[0] = slots - 1
-        for entry in self.known.values():
-            self._put(table, entry, publish=False)
-        self._tables.append(table)
-        if self.known:
-            _publish(ctypes.addressof(self.cell), address_of(table))
-        else:
-            self.cell.value = address_of(table)
-
-    def _put(self, table: np.ndarray, entry: _Entry, publish: bool) -> None:
-        mask = int(table[0])
-        place = entry.hash & mask
-        while table[1 + place]:
-            place = (place + 1) & mask
-        if publish:
-            _publish(address_of(table) + 8 * (1 + place), entry.address)
-        else:
-            table[1 + place] = entry.address
 
 
 def _shapes(words: Sequence[int]) -> Iterator[Sequence[int]]:
@@ -130,20 +81,20 @@ def _find(text: int, length: int, words: int, count: int, digest: int) -> int:
         held = np.array((ctypes.c_int64 * count).from_address(words), np.int64)
         return _entries.made(ctypes.string_at(text, length).decode(), held, digest)
     except OpgenError as error:
-        _say(f"opgen: {error}")
+        _failed.say(f"opgen: {error}")
     except BaseException as error:  # nothing may pass through the machine code that called
-        _say(f"opgen: {type(error).__name__}: {error}")
+        _failed.say(f"opgen: {type(error).__name__}: {error}")
     return 0
 
 
 def _why(entry: int | None, status: int) -> int:
     if entry is not None:
-        _say(f"opgen: {_entries.by_address[entry].call.failure(status)}")
-    return ctypes.addressof(_failed.message)
+        _failed.say(f"opgen: {_entries.by_address[entry].call.failure(status)}")
+    return _failed.address
 
 
-def _say(message: str) -> None:
-    _failed.message = ctypes.create_string_buffer(message.encode())
+def _publish(place: int, address: int) -> None:
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(_native()[PUBLISH])(place, address)
 
 
 _callbacks: Final = {FIND: _FIND(_find), WHY: _WHY(_why)}
@@ -155,10 +106,6 @@ def _native() -> dict[str, int]:
     known = {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in _callbacks.items()}
     known[TABLE] = ctypes.addressof(_entries.cell)
     return load_module("jax handler", handler_text(), (HANDLER, PUBLISH), None, _LEVEL, known)
-
-
-def _publish(place: int, address: int) -> None:
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(_native()[PUBLISH])(place, address)
 
 
 @lru_cache(maxsize=1)

@@ -1,54 +1,37 @@
 """The handler of calls from XLA as LLVM IR text: `XLA_FFI_Error *handler(XLA_FFI_CallFrame *)`.
 
 One function serves all ops.  A call has two attributes: `digest`, of what it is but for the sizes of its operands, and
-`program`, the text of it.  The handler walks the chain of entries of the digest and the operands' sizes, and runs the
-kernel that the entry has; where there is none, Python is asked for one, once.
+`program`, the text of it.  The handler finds the entry of the digest and the operands' sizes, and runs the kernel that
+the entry has; where there is none, Python is asked for one, once.
 
-The table is an array of addresses, a power of two of them, at most half full; none ever goes, and a greater table is
-published whole, so that readers take no lock.  Words of an entry are named in `Field`.  Offsets of structs are those of
-`xla/ffi/api/c_api.h`, whose version 0.1 the handler is of: later ones add fields behind.
+Offsets of structs are those of `xla/ffi/api/c_api.h`,
+whose version 0.1 the handler is of: later ones add fields behind.
 """
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Final
 
 from ...codegen import fill
+from ..entry_table import Field, table_text
 
 HANDLER: Final = "opgen_jax"
-PUBLISH: Final = "opgen_publish"
 TABLE: Final = "opgen_table"
 FIND: Final = "opgen_find"
 WHY: Final = "opgen_why"
 VERSION: Final = (0, 1)
 """The lowest version of the interface that has what the handler reads."""
-MULTIPLIER: Final = 0x9E3779B97F4A7C15 - (1 << 64)
-"""Of the hash of sizes: `hash = (hash ^ word) * MULTIPLIER`, mixed by its upper half."""
-
-
-class Field(IntEnum):
-    """The words of an entry."""
-
-    HASH = 0
-    WORD_COUNT = 1
-    WORDS = 2
-    CODE = 3
-    DIMS = 4
-    STRIDES = 5
-    CONSTANT_COUNT = 6
-    CONSTANTS = 7
 
 
 def handler_text() -> str:
-    """The module: the handler, and `publish`, which stores an address that other threads may read."""
-    fields = {each.name: int(each) for each in Field}
-    return fill(
-        _TEXT, MAJOR=VERSION[0], MINOR=VERSION[1], MULTIPLIER=MULTIPLIER, **fields, **_OFFSETS, **_NAMES
-    )
+    """The module: the handler, and `PUBLISH` of the table."""
+    used = (Field.CODE, Field.DIMS, Field.STRIDES, Field.CONSTANT_COUNT, Field.CONSTANTS)
+    fields = {each.name: int(each) for each in used}
+    run = fill(_TEXT, MAJOR=VERSION[0], MINOR=VERSION[1], **fields, **_OFFSETS, **_NAMES)
+    return "\n".join((table_text(), run))
 
 
-_NAMES: Final = {"HANDLER": HANDLER, "PUBLISH": PUBLISH, "TABLE": TABLE, "FIND_ENTRY": FIND, "WHY": WHY}
+_NAMES: Final = {"HANDLER": HANDLER, "TABLE": TABLE, "FIND_ENTRY": FIND, "WHY": WHY}
 # Bytes from the start of a frame, and of the structs that it leads to.
 _OFFSETS: Final = {
     "EXTENSION": 8,
@@ -79,12 +62,6 @@ _TEXT: Final = """\
 declare ptr @$FIND_ENTRY(ptr, i64, ptr, i64, i64)
 declare ptr @$WHY(ptr, i32)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
-declare i32 @memcmp(ptr, ptr, i64)
-
-define void @$PUBLISH(ptr %place, i64 %value) {
-  store atomic i64 %value, ptr %place release, align 8
-  ret void
-}
 
 define internal ptr @error(ptr %frame, ptr %message) {
   %args = alloca [4 x i64]
@@ -173,7 +150,7 @@ arguments:
   %a = phi i64 [0, %reading], [%a_next, %argument_done]
   %at = phi i64 [1, %reading], [%d_at, %argument_done]
   %a_more = icmp slt i64 %a, %arg_count
-  br i1 %a_more, label %argument, label %hashing
+  br i1 %a_more, label %argument, label %look
 argument:
   %a_place = getelementptr ptr, ptr %arg_items, i64 %a
   %buffer = load ptr, ptr %a_place
@@ -202,53 +179,11 @@ argument_done:
   %a_next = add i64 %a, 1
   br label %arguments
 
-hashing:
-  %h = phi i64 [0, %arguments], [%h_next, %hashed]
-  %hash = phi i64 [0, %arguments], [%hash_next, %hashed]
-  %h_more = icmp slt i64 %h, %words_so_far
-  br i1 %h_more, label %hashed, label %look
-hashed:
-  %h_place = getelementptr i64, ptr %words, i64 %h
-  %h_word = load i64, ptr %h_place
-  %mixed = xor i64 %hash, %h_word
-  %product = mul i64 %mixed, $MULTIPLIER
-  %upper = lshr i64 %product, 32
-  %hash_next = xor i64 %product, %upper
-  %h_next = add i64 %h, 1
-  br label %hashing
-
 look:
-  %table = load atomic ptr, ptr @$TABLE acquire, align 8
-  %mask = load i64, ptr %table
-  %slots = getelementptr i64, ptr %table, i64 1
-  %word_bytes = mul i64 %words_so_far, 8
-  br label %probe
-probe:
-  %p = phi i64 [%hash, %look], [%p_next, %another]
-  %slot = and i64 %p, %mask
-  %slot_place = getelementptr ptr, ptr %slots, i64 %slot
-  %entry = load atomic ptr, ptr %slot_place acquire, align 8
-  %is_end = icmp eq ptr %entry, null
-  br i1 %is_end, label %miss, label %compare
-compare:
-  %hash_place = getelementptr i64, ptr %entry, i64 $HASH
-  %entry_hash = load i64, ptr %hash_place
-  %same_hash = icmp eq i64 %entry_hash, %hash
-  br i1 %same_hash, label %compare_count, label %another
-compare_count:
-  %count_place = getelementptr i64, ptr %entry, i64 $WORD_COUNT
-  %entry_count = load i64, ptr %count_place
-  %same_count = icmp eq i64 %entry_count, %words_so_far
-  br i1 %same_count, label %compare_words, label %another
-compare_words:
-  %entry_words_place = getelementptr i64, ptr %entry, i64 $WORDS
-  %entry_words = load ptr, ptr %entry_words_place
-  %difference = call i32 @memcmp(ptr %entry_words, ptr %words, i64 %word_bytes)
-  %same_words = icmp eq i32 %difference, 0
-  br i1 %same_words, label %found, label %another
-another:
-  %p_next = add i64 %p, 1
-  br label %probe
+  %hash = call i64 @hash(ptr %words, i64 %words_so_far)
+  %entry = call ptr @find(ptr @$TABLE, ptr %words, i64 %words_so_far, i64 %hash)
+  %is_new = icmp eq ptr %entry, null
+  br i1 %is_new, label %miss, label %found
 miss:
   %program_place = getelementptr ptr, ptr %attr_items, i64 1
   %program = load ptr, ptr %program_place
@@ -264,7 +199,7 @@ refused:
   ret ptr %refusal
 
 found:
-  %known = phi ptr [%entry, %compare_words], [%made, %miss]
+  %known = phi ptr [%entry, %look], [%made, %miss]
   %code_place = getelementptr i64, ptr %known, i64 $CODE
   %code = load ptr, ptr %code_place
   %is_empty = icmp eq ptr %code, null

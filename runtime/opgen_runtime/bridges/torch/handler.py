@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import threading
 from functools import lru_cache
 from itertools import count
 from typing import Any, Final
@@ -25,14 +24,14 @@ from ...run.compile.kernel.kernel import contiguous_strides
 from ...run.compile.native.pointers import address_of
 from ...run.op_programs.programs import OperandType
 from ..entries import NativeCall, native_call
+from ..entry_table import PUBLISH, Entry, EntryTable
+from ..messages import Message
 from .handler_text import (
     DESCRIPTORS,
     DISPATCH,
-    PUBLISH,
-    TABLE_SIZE,
     TRAMPOLINES,
     Descriptor,
-    Field,
+    ResultField,
     Why,
     handler_text,
     trampoline_symbols,
@@ -59,7 +58,7 @@ _LISTS: Final = (Kind.LIST, Kind.STRINGS, Kind.TENSORS)
 
 _handlers: Final[list[Handler]] = []  # by number; never freed, as torch keeps kernels
 _lock: Final = lock()
-_failed: Final = threading.local()  # the last message of each thread, while torch copies it
+_failed: Final = Message()
 
 
 class Handler:
@@ -74,13 +73,14 @@ class Handler:
         self.passing: dict[int, _Entry] = {}  # that calls use now and that do not stay, by number
         self._recent: LRUCache[_Entry] = LRUCache(RECENT)  # of those, by words
         self._numbers = count(1)
-        self._table = np.zeros(TABLE_SIZE, np.int64)
         with _lock:
             number = len(_handlers)
             _handlers.append(self)
-        words = [number, address_of(self._table), int(schema.program.gives_several), len(self.kinds)]
+        words = [number, 0, int(schema.program.gives_several), len(self.kinds)]
         assert len(words) == Descriptor.KINDS
         self._descriptor = np.array([*words, *self.kinds], np.int64)
+        cell = address_of(self._descriptor) + 8 * Descriptor.TABLE
+        self._table = EntryTable(cell, 2 * MOST, _native().publish)
         self.address = _native().trampoline(number, address_of(self._descriptor))
 
     def made(self, words: np.ndarray, digest: int) -> int:
@@ -97,7 +97,7 @@ class Handler:
                 return found.address
             if len(self.kept) < MOST:
                 entry = self.kept[key] = _Entry(made, words, digest, 0)
-                self._publish(entry)
+                self._table.put(entry)
                 return entry.address
             passing = self._recent.put(key, _Entry(made, words, digest, next(self._numbers)))
             self._used(key)
@@ -122,12 +122,6 @@ class Handler:
             if not entry.uses:
                 del self.passing[number]
 
-    def _publish(self, entry: _Entry) -> None:
-        place = entry.digest & (TABLE_SIZE - 1)
-        while self._table[place]:
-            place = (place + 1) & (TABLE_SIZE - 1)
-        _native().publish(address_of(self._table) + 8 * place, entry.address)
-
     def _read(self, words: np.ndarray) -> tuple[list[OperandType], dict[str, Any]]:
         """The operands' types, and the attrs in torch's form."""
         reader = _Reader(words)
@@ -144,22 +138,19 @@ class Handler:
             return f"{self.name}: an operand is not on cpu; expected all on cpu"
         if why is Why.TORCH:
             return f"{self.name}: an operand is no plain (strided) tensor, or there is no memory for a result"
-        kept = (*self.kept.values(), *self.passing.values())
-        failure = next((each.call.failure for each in kept if each.address == entry), None)
-        return f"{self.name}: {failure(detail) if failure else 'the kernel failed'}"
+        with _lock:
+            known = (*self.kept.values(), *self.passing.values())
+            used = next(each for each in known if each.address == entry)
+        return f"{self.name}: {used.call.failure(detail)}"
 
 
-class _Entry:
-    """The words of an entry in memory, and what must live as long."""
+class _Entry(Entry):
+    """An entry that says what results are allocated."""
 
     def __init__(self, call: NativeCall, words: np.ndarray, digest: int, number: int) -> None:
         """`number`: not 0 for one that does not stay; `uses`: the calls that use it now."""
-        self.call = call
         self.number = number
         self.uses = 0
-        self.digest = digest
-        self._words = words
-        self._constants = np.array(call.constants, np.uint64)
         self._shapes = [
             (np.array(shape or (0,), np.int64), np.array(contiguous_strides(shape) or (0,), np.int64))
             for shape in (result.concrete_shape for result in call.results)
@@ -169,22 +160,12 @@ class _Entry:
             for result, (sizes, strides) in zip(call.results, self._shapes, strict=True)
         ]
         self._rows = np.array(rows, np.int64).reshape(-1)
-        self._fields = np.zeros(len(Field), np.int64)
-        for field, value in {
-            Field.HASH: digest,
-            Field.WORD_COUNT: len(words),
-            Field.WORDS: address_of(words),
-            Field.CODE: call.code,
-            Field.DIMS: call.dims,
-            Field.STRIDES: call.strides,
-            Field.CONSTANT_COUNT: len(call.constants),
-            Field.CONSTANTS: address_of(self._constants),
-            Field.RESULT_COUNT: len(call.results),
-            Field.ROWS: address_of(self._rows),
-            Field.TEMPORARY: number,
-        }.items():
-            self._fields[field] = value
-        self.address = address_of(self._fields)
+        own = {
+            ResultField.RESULT_COUNT: len(call.results),
+            ResultField.ROWS: address_of(self._rows),
+            ResultField.TEMPORARY: number,
+        }
+        super().__init__(call, words, digest, [own[each] for each in ResultField])
 
 
 class _Reader:
@@ -249,11 +230,11 @@ def _miss(number: int, words: int, length: int, digest: int) -> int:
         held = (ctypes.c_int64 * length).from_address(words) if length else ()
         return handler.made(np.array(held, np.int64), digest)
     except (OpgenError, TypeError) as error:
-        _say(f"{handler.name}: {error}")
+        _failed.say(f"{handler.name}: {error}")
     except (
         BaseException
     ) as error:  # nothing may pass through the machine code that called, KeyboardInterrupt neither
-        _say(f"{handler.name}: {type(error).__name__}: {error}")
+        _failed.say(f"{handler.name}: {type(error).__name__}: {error}")
     return 0
 
 
@@ -263,12 +244,8 @@ def _over(number: int, entry: int) -> None:
 
 def _why(number: int, why: int, entry: int | None, detail: int) -> int:
     if why != Why.NO_ENTRY:
-        _say(_handlers[number].reason(Why(why), entry or 0, detail))
-    return ctypes.addressof(_failed.message)
-
-
-def _say(message: str) -> None:
-    _failed.message = ctypes.create_string_buffer(message.encode())
+        _failed.say(_handlers[number].reason(Why(why), entry or 0, detail))
+    return _failed.address
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,7 @@ One function, `opgen_dispatch`, serves all ops; a trampoline an op calls it with
 arguments into words (of a tensor its element type, rank and sizes; of an attr its value), finds the entry of these
 words in the descriptor's table, allocates results with torch's allocator, and runs the entry's kernel.  A call whose
 words have no entry asks Python for one.  Errors are raised through torch's own function, with unwind tables for each
-frame.
-
-Words of a descriptor are named in `Descriptor`, of an entry in `Field`; both are arrays of 64-bit ints.  A table is an
-array of addresses of entries: a power of two, at most half full, of which none ever goes, so that readers take no lock.
+frame.  A descriptor is an array of 64-bit ints, whose words are named in `Descriptor`.
 """
 
 from __future__ import annotations
@@ -16,19 +13,18 @@ from enum import IntEnum
 from typing import Final
 
 from ...codegen import fill
+from ..entry_table import Field, table_text
 from .reading_text import OPTIONAL, reading_text
 
 DISPATCH: Final = "opgen_dispatch"
-PUBLISH: Final = "opgen_publish"
 DESCRIPTORS: Final = "opgen_descriptors"
 TRAMPOLINES: Final = 32  # of a module
-TABLE_SIZE: Final = 128  # addresses
 _WORDS: Final = 256  # on the stack; more go to the heap
 _TENSORS: Final = 32
 
 
 class Descriptor(IntEnum):
-    """The words of an op's descriptor."""
+    """The words of an op's descriptor; `TABLE` is the cell of the op's table."""
 
     NUMBER = 0
     TABLE = 1
@@ -37,24 +33,16 @@ class Descriptor(IntEnum):
     KINDS = 4  # the first of as many
 
 
-class Field(IntEnum):
-    """The words of an entry.
+class ResultField(IntEnum):
+    """The words of an entry behind those of `Field`: how results are allocated, and who is told of the end of a call.
 
     `ROWS`: of each result four words: element type, rank, address of the sizes, address of the strides.  `TEMPORARY`:
     not 0 where Python is told that the call is over.
     """
 
-    HASH = 0
-    WORD_COUNT = 1
-    WORDS = 2
-    CODE = 3
-    DIMS = 4
-    STRIDES = 5
-    CONSTANT_COUNT = 6
-    CONSTANTS = 7
-    RESULT_COUNT = 8
-    ROWS = 9
-    TEMPORARY = 10
+    RESULT_COUNT = len(Field)
+    ROWS = len(Field) + 1
+    TEMPORARY = len(Field) + 2
 
 
 class Why(IntEnum):
@@ -95,16 +83,19 @@ CALLBACKS: Final = ("opgen_miss", "opgen_over", "opgen_why")
 
 
 def handler_text(abi: int) -> str:
-    """The module with `DISPATCH` and `PUBLISH`; `abi`: the version of torch's values that it is written for."""
+    """The module with `DISPATCH`, and with `PUBLISH` of the table.
+
+    `abi`: the version of torch's values that it is written for.
+    """
     words = {f"D_{each.name}": int(each) for each in Descriptor}
-    words |= {f"F_{each.name}": int(each) for each in Field}
+    words |= {f"F_{each.name}": int(each) for each in (*Field, *ResultField)}
     words |= {f"W_{each.name}": int(each) for each in Why}
     used = {key: value for key, value in words.items() if f"${key}" in _DISPATCH}
     run = fill(
         _DISPATCH, OPTIONAL=OPTIONAL, KIND_MASK=OPTIONAL - 1, WORDS=_WORDS, TENSORS=_TENSORS,
-        MASK=TABLE_SIZE - 1, RAISE=RAISE, **used,
+        RAISE=RAISE, **used,
     )  # fmt: skip
-    return "\n".join((reading_text(abi), run))
+    return "\n".join((reading_text(abi), table_text("uwtable"), run))
 
 
 def trampolines_text() -> str:
@@ -141,12 +132,6 @@ declare void @$RAISE(ptr, ptr, i32, ptr) cold noreturn
 declare ptr @opgen_miss(i64, ptr, i64, i64)
 declare void @opgen_over(i64, i64)
 declare ptr @opgen_why(i64, i64, ptr, i64)
-declare i32 @memcmp(ptr, ptr, i64)
-
-define void @opgen_publish(ptr %place, i64 %entry) uwtable {
-  store atomic i64 %entry, ptr %place release, align 8
-  ret void
-}
 
 define internal void @drop_results(ptr %results, i64 %count) uwtable {
   br label %next
@@ -167,60 +152,6 @@ done:
   br label %next
 over:
   ret void
-}
-
-define internal ptr @find(ptr %table, ptr %words, i64 %count, i64 %hash) uwtable {
-  %bytes = mul i64 %count, 8
-  br label %next
-next:
-  %at = phi i64 [ %hash, %0 ], [ %at_next, %other ]
-  %masked = and i64 %at, $MASK
-  %place = getelementptr ptr, ptr %table, i64 %masked
-  %entry = load atomic ptr, ptr %place acquire, align 8
-  %empty = icmp eq ptr %entry, null
-  br i1 %empty, label %none, label %compare
-compare:
-  %own_hash = load i64, ptr %entry
-  %same_hash = icmp eq i64 %own_hash, %hash
-  br i1 %same_hash, label %compare_counts, label %other
-compare_counts:
-  %own_count_place = getelementptr i64, ptr %entry, i64 $F_WORD_COUNT
-  %own_count = load i64, ptr %own_count_place
-  %same_count = icmp eq i64 %own_count, %count
-  br i1 %same_count, label %compare_words, label %other
-compare_words:
-  %own_words_place = getelementptr i64, ptr %entry, i64 $F_WORDS
-  %own_words = load ptr, ptr %own_words_place
-  %order = call i32 @memcmp(ptr %own_words, ptr %words, i64 %bytes)
-  %same = icmp eq i32 %order, 0
-  br i1 %same, label %found, label %other
-other:
-  %at_next = add i64 %masked, 1
-  br label %next
-found:
-  ret ptr %entry
-none:
-  ret ptr null
-}
-
-define internal i64 @hash(ptr %words, i64 %count) uwtable {
-  br label %next
-next:
-  %k = phi i64 [ 0, %0 ], [ %k_next, %mix ]
-  %found = phi i64 [ 1469598103934665603, %0 ], [ %folded, %mix ]
-  %more = icmp ult i64 %k, %count
-  br i1 %more, label %mix, label %over
-mix:
-  %place = getelementptr i64, ptr %words, i64 %k
-  %word = load i64, ptr %place
-  %with = xor i64 %found, %word
-  %product = mul i64 %with, -7046029254386353131
-  %high = lshr i64 %product, 32
-  %folded = xor i64 %product, %high
-  %k_next = add i64 %k, 1
-  br label %next
-over:
-  ret i64 %found
 }
 
 define internal void @fail(ptr %state, i64 %number, i64 %why, ptr %entry, i64 %detail) uwtable {
@@ -298,9 +229,8 @@ search:
   %words = load ptr, ptr %state
   %count = load i64, ptr %s1
   %hash = call i64 @hash(ptr %words, i64 %count)
-  %table_place = getelementptr i64, ptr %descriptor, i64 $D_TABLE
-  %table = load ptr, ptr %table_place
-  %known = call ptr @find(ptr %table, ptr %words, i64 %count, i64 %hash)
+  %cell = getelementptr i64, ptr %descriptor, i64 $D_TABLE
+  %known = call ptr @find(ptr %cell, ptr %words, i64 %count, i64 %hash)
   %unknown = icmp eq ptr %known, null
   br i1 %unknown, label %miss, label %hit
 miss:
