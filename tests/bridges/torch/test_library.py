@@ -101,6 +101,40 @@ def test_many_sizes_take_bounded_memory():
     assert not op.handler.passing
 
 
+FAILING = """
+import torch
+from opgen_runtime.declaration import statement as _d
+import opgen_runtime.bridges.torch as T
+from opgen_runtime.bridges.torch.handler import MOST
+
+def strict(data):
+    return _d.call(OP, (data,))
+
+def failing(data):
+    raise ValueError(f"{len(data)} elements are too many")
+
+OP = _d.declare(
+    strict, _d.Input("data", dtype="float"), _d.Output("out", shape="data.shape", dtype="data.dtype"),
+    attrs=None, extern="failing:failing", pattern=_d.OpPattern.OPAQUE, namespace="here",
+)
+op = T.operator("here.strict")
+for n in range(1, MOST + 9):
+    try:
+        op.public(torch.ones(n))
+    except RuntimeError as error:
+        said = str(error).splitlines()[0]
+    assert said == f"here::strict: the function failing:failing raised ValueError: {n} elements are too many", said
+print(len(op.handler.kept) == MOST, op.handler.passing)
+"""
+
+
+def test_calls_that_fail_hold_nothing_that_does_not_stay(tmp_path):
+    program = tmp_path / "failing.py"
+    program.write_text(FAILING, encoding="utf-8")
+    done = run(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import failing")
+    assert (done.returncode, done.stdout.strip()) == (0, "True {}"), done.stderr
+
+
 def test_threads_meet_new_sizes_at_once():
     wrong: list[object] = []
 

@@ -141,6 +141,8 @@ class Handler:
         with _lock:
             known = (*self.kept.values(), *self.passing.values())
             used = next(each for each in known if each.address == entry)
+            if used.number:
+                self.over(used.number)
         return f"{self.name}: {used.call.failure(detail)}"
 
 
