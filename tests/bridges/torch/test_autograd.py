@@ -96,7 +96,7 @@ def test_several_results_and_those_that_nobody_uses():
 
 def test_results_that_the_adjoint_reads_are_saved_and_others_are_not():
     x = randn(3).requires_grad_()
-    assert len(T.tanh(x).grad_fn.saved_tensors) == 2
+    assert len(T.exp(x).grad_fn.saved_tensors) == 2
     assert len(T.sin(x).grad_fn.saved_tensors) == 1
 
 

@@ -18,7 +18,7 @@ from torch.autograd.function import _SingleLevelFunction
 
 from ...base.errors import OpgenError
 from ...run.op_programs.programs import Program
-from .fake import types_of
+from .fake import likely, types_of
 from .schema import Schema
 
 _below: Final = torch._C._AutoDispatchBelowAutograd
@@ -263,14 +263,6 @@ class _Reads:
         wrt = tuple([k for k, leaf in enumerate(flat) if leaf.is_floating_point()])
         try:
             values = schema.values(dict(zip(schema.attr_names, site.attrs, strict=True)))
-            return vjp.reads(types_of(operands, _likely), values | {vjp.wrt: wrt})
+            return vjp.reads(types_of(operands, likely), values | {vjp.wrt: wrt})
         except OpgenError:
             return (False,) * count  # the backward says what is wrong
-
-
-def _likely(extent: Any) -> int:
-    """The extent, of a symbol the value that it has where it is traced."""
-    if not isinstance(extent, torch.SymInt):
-        return int(extent)
-    hint = extent.node.hint
-    return 2 if hint is None else int(hint)

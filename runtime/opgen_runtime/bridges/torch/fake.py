@@ -166,6 +166,14 @@ def types_of(
     ]
 
 
+def likely(extent: Any) -> int:
+    """The extent, of a symbol the value that it has where it is traced."""
+    if not isinstance(extent, torch.SymInt):
+        return int(extent)
+    hint = extent.node.hint
+    return 2 if hint is None else int(hint)
+
+
 def devices_of(operands: Sequence[torch.Tensor | tuple[torch.Tensor, ...] | None]) -> list[torch.device]:
     """The devices of the leaves, in order."""
     found: list[torch.device] = []

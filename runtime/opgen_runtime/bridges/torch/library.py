@@ -18,7 +18,8 @@ from ...base.errors import OpgenError, RegistryError
 from ...base.forks import lock
 from ...base.lazy import lazy
 from ...operator import has_op
-from ...run.op_programs.programs import Program, found, leaves, program_of
+from ...run.op_programs.batched import BATCH, batched_program, program_at
+from ...run.op_programs.programs import Program, leaves, program_of
 from .. import entries
 from .autograd import autograd_kernel, differentiated, is_plain
 from .fake import devices_of, fake_results, is_shapeless, types_of
@@ -30,6 +31,8 @@ from .transforms import vmap_kernel
 
 BUILT_IN: Final = "opgen"
 """torch's namespace of the ops that are built in; those of a project have the project's."""
+
+_DERIVED: Final = ("vjp", "jvp", BATCH)
 
 _registered: Final[dict[str, TorchOp]] = {}
 _libraries: Final[dict[str, Any]] = {}
@@ -68,7 +71,7 @@ class TorchOp:
             libtorch().implement(namespace, program.name, key, self.handler.address)
         torch.library.register_fake(self.name, self._fake, lib=library)
         library.impl(program.name, autograd_kernel(self), "Autograd", with_keyset=True)
-        torch.library.register_vmap(self.name, vmap_kernel(self.overload, program.gives_several), lib=library)
+        torch.library.register_vmap(self.name, vmap_kernel(self), lib=library)
 
     @lazy
     def vjp(self) -> TorchOp:
@@ -77,6 +80,10 @@ class TorchOp:
     @lazy
     def jvp(self) -> TorchOp:
         return registered(self.program.jvp)
+
+    @lazy
+    def batch(self) -> TorchOp:
+        return registered(batched_program(self.program))
 
     @lazy
     def public(self) -> TorchFunction:
@@ -121,23 +128,24 @@ class _Namespace(_OpNamespace):  # type: ignore[misc]  # torch's, of which nothi
     """`torch.ops.<namespace>`, whose declared ops are registered when they are first asked for."""
 
     def __getattr__(self, name: str) -> Any:
-        base, *taken = _path(name)
-        full = base if self.name == BUILT_IN else f"{self.name}.{base}"
-        if not name.startswith("_") and has_op(full):
+        path = () if name.startswith("_") else _path("" if self.name == BUILT_IN else f"{self.name}.", name)
+        if path:
             with _lock, contextlib.suppress(RegistryError):
-                program = found((full, *taken))
+                program = program_at(path)
                 if program not in _under_way:  # torch itself looks whether there is one
                     registered(program)
         return super().__getattr__(name)
 
 
-def _path(name: str) -> tuple[str, ...]:
-    """`relu_vjp_vjp` as relu, vjp, vjp."""
+def _path(prefix: str, name: str) -> tuple[str, ...]:
+    """`relu_vjp_vjp` as relu, vjp, vjp; nothing where no op is meant."""
     taken: list[str] = []
-    while name.endswith(("_vjp", "_jvp")):
+    while not has_op(prefix + name):
         name, _, last = name.rpartition("_")
+        if last not in _DERIVED:
+            return ()
         taken.insert(0, last)
-    return (name, *taken)
+    return (prefix + name, *taken)
 
 
 def namespace_of(namespace: str) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from ...base.errors import AttrError, ShapeError
 from ...declaration.gradient import fresh
 from ...ir import Expr
-from ...operator import AttrField, TensorType
+from ...operator import AttrField, Dim, TensorType
 from ...transform.batching import batched, with_axis
 from .programs import (
     Argument,
@@ -53,6 +53,8 @@ class Batched(Program):
             for argument in arguments
         ]
         rows, extent = self._rows(types, values)
+        if not isinstance(extent, int):
+            raise ShapeError(f"{self.name}: the batch has {extent} elements, expected a number")
         inner, variables = variables_of(self.base.operands, rows)
         numbers = self._numbers(values)
         given = dict(zip(variables, own, strict=True))
@@ -75,14 +77,14 @@ class Batched(Program):
     def _own(self, values: Values) -> dict[str, object]:
         return {name: value for name, value in values.items() if name != self.batched}
 
-    def _rows(self, types: Sequence[OperandType], values: Values) -> tuple[list[OperandType], int]:
+    def _rows(self, types: Sequence[OperandType], values: Values) -> tuple[list[OperandType], Dim]:
         """The types for one element, and how many there are.
 
         Raises AttrError for a number that is none, ShapeError for a leaf without the axis, or with another extent.
         """
         numbers = self._numbers(values)
         flat = list(leaves(types))
-        extents: dict[int, int] = {}
+        extents: dict[int, Dim] = {}
         for number in numbers:
             if not 0 <= number < len(flat):
                 raise AttrError(
@@ -90,10 +92,10 @@ class Batched(Program):
                 )
             if not flat[number].shape:
                 raise ShapeError(f"{self.name}: tensor {number} has no axis of the batch")
-            extents[number] = flat[number].concrete_shape[0]
+            extents[number] = flat[number].shape[0]
         if len(set(extents.values())) != 1:
             raise ShapeError(
-                f"{self.name}: the batch has {' and '.join(map(str, sorted(set(extents.values()))))} elements"
+                f"{self.name}: the batch has {' and '.join(sorted(set(map(str, extents.values()))))} elements"
             )
         rows = [each.with_shape(each.shape[1:]) if k in extents else each for k, each in enumerate(flat)]
         return nested_as(types, rows), next(iter(extents.values()))
