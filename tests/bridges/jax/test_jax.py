@@ -100,6 +100,21 @@ def test_ints_have_no_tangents():
         (lambda: J.concatenate(X), TypeError, "concatenate: data is ndarray, expected a list of arrays"),
         (lambda: J.add(X, X.astype(np.int32)), TypeError, "opgen: add: argument 'rhs' has dtype int32"),
         (
+            lambda: J.tanh(X.astype(np.complex64)),
+            TypeError,
+            "opgen: unknown dtype 'complex64'; expected one of",
+        ),
+        (
+            lambda: J.matmul(X[0], W),
+            TypeError,
+            "opgen: matmul: argument 'a' has 1 dim, expected at least 2 dims",
+        ),
+        (
+            lambda: jax.jit(J.tanh).trace(X).lower(lowering_platforms=("cuda",)),
+            NotImplementedError,
+            "primitive 'opgen_call' not found for platform cuda",
+        ),
+        (
             lambda: J.argwhere(X),
             NotImplementedError,
             "opgen: the sizes of the results of argwhere depend on data",

@@ -73,6 +73,15 @@ def test_sizes_that_depend_on_data():
             lambda: T.argwhere(torch.ones(2, dtype=torch.complex64)),
             "a tensor of torch.complex64; expected one of",
         ),
+        (
+            lambda: T.concatenate([torch.ones(2), torch.ones(2, device="meta")]),
+            "opgen::concatenate: operands are on cpu and meta; expected all on one device",
+        ),
+        (
+            lambda: T.add(torch.ones(2), torch.ones(2, dtype=torch.float64)),
+            "opgen::add: add: argument 'rhs' has dtype float64, but argument 'lhs' has dtype float32",
+        ),
+        (lambda: T.conv2d(torch.ones(3, 3), torch.ones(1, 1, 1, 1)), "'data' has 2 dims, expected 4 dims"),
         (lambda: T.tanh(), "missing value for argument 'data'"),
         (lambda: T.tanh(torch.ones(2), 3), "expected at most 1 argument"),
         (lambda: T.softmax(torch.ones(2, 2), axis="x"), "'axis'"),

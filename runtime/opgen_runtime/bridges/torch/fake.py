@@ -15,7 +15,7 @@ from typing import Any, Final
 import torch
 
 from ...base.arith import AnyDim, Binary, Cast, Compare, Const, Dim, Expr, Not, Select, Var, dim
-from ...base.errors import LoweringError, OpgenError
+from ...base.errors import CallError, LoweringError, OpgenError
 from ...operator import TensorType
 from ...run.op_programs.programs import OperandType, Program
 from .schema import Schema
@@ -122,7 +122,9 @@ def fake_results(schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any])
     except OpgenError:
         symbols = Symbols(_needed(symbols.open, inferred))
         found = inferred(symbols)
-    device = next(iter(devices_of(operands)), torch.device("cpu"))
+    device, *others = dict.fromkeys(devices_of(operands)) or (torch.device("cpu"),)
+    if others:
+        raise CallError(f"operands are on {device} and {others[0]}; expected all on one device")
     return [
         torch.empty([symbols.extent(d) for d in type_.shape], dtype=DTYPE_OF[type_.dtype], device=device)
         for type_ in found
