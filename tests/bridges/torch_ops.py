@@ -1,9 +1,10 @@
-"""Every op in torch: `python -m tests.bridges.torch_ops [OP ...] [--checks values,fake,opcheck,gradients]`.
+"""Every op in torch: `python -m tests.bridges.torch_ops [OP ...] [--checks values,fake,opcheck,gradients,vmap]`.
 
 values     all declared cases, on ordinary data: equal to `eager`, to the bit
 fake       the first case with all dims dynamic: whether the results' sizes are symbols, too
 opcheck    the first case: torch's own four tests
 gradients  the first case that has a gradient, in float64, inside its domain: gradcheck in both modes, gradgradcheck
+vmap       the same case: its values and its gradient under `vmap` against one by one, each one call
 
 Prints how many of how many, and each op that is not among them with its reason.
 """
@@ -147,7 +148,8 @@ def _like(tensor: torch.Tensor, values: np.ndarray) -> torch.Tensor:
     return found.requires_grad_() if found.is_floating_point() else found
 
 
-def check_gradients(suite: type[Suite]) -> str:
+def gradient_call(suite: type[Suite]) -> tuple[Callable[..., Any], list[torch.Tensor]]:
+    """The results in floats of the first case that has a gradient, of its operands that have one, in float64."""
     op = T.operator(suite.op.name)
     if not differentiable(op.program):
         raise NotMeant("no gradient")
@@ -179,9 +181,34 @@ def check_gradients(suite: type[Suite]) -> str:
         found = listed(op.overload(**arguments(suite, operands, attrs)))
         return tuple([each for each in found if each.is_floating_point()])
 
+    return call, wanted
+
+
+def check_gradients(suite: type[Suite]) -> str:
+    call, wanted = gradient_call(suite)
     torch.autograd.gradcheck(call, wanted, check_forward_ad=True, fast_mode=True)
     torch.autograd.gradgradcheck(call, wanted, fast_mode=True)
     return "both modes"
+
+
+def check_vmap(suite: type[Suite]) -> str:
+    call, wanted = gradient_call(suite)
+
+    def loss(*given_: torch.Tensor) -> torch.Tensor:
+        return sum([each.double().square().sum() for each in call(*given_)], torch.zeros(()).double())
+
+    gradient = torch.func.grad(loss, argnums=tuple(range(len(wanted))))
+    rows = [[each.detach() * factor for each in wanted] for factor in (1, 0.999)]
+    stacked = [torch.stack(column) for column in zip(*rows, strict=True)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)  # that it goes row by row
+        values, found = torch.vmap(call)(*stacked), torch.vmap(gradient)(*stacked)
+    each_value, each_gradient = zip(*[(call(*row), gradient(*row)) for row in rows], strict=True)
+    for a, b in zip(
+        (*values, *found), (*zip(*each_value, strict=True), *zip(*each_gradient, strict=True)), strict=True
+    ):
+        torch.testing.assert_close(a, torch.stack(b), rtol=1e-9, atol=1e-9, equal_nan=True)
+    return "values and gradients"
 
 
 def differentiable(program: Declared) -> bool:
@@ -191,6 +218,7 @@ def differentiable(program: Declared) -> bool:
 
 CHECKS: dict[str, Callable[[type[Suite]], str]] = {
     "values": check_values, "fake": check_fake, "opcheck": check_opcheck, "gradients": check_gradients,
+    "vmap": check_vmap,
 }  # fmt: skip
 
 
