@@ -12,8 +12,8 @@ from opgen_runtime.base.arith import Var, dim
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.vocabulary import DTYPES, DType
 from opgen_runtime.bridges import onnxruntime as bridge
-from opgen_runtime.run.op_programs.programs import Declared, OperandType, program_of
 from opgen_runtime.operator.types import TensorType
+from opgen_runtime.run.op_programs.programs import Declared, OperandType, program_of
 
 from ..project import ProjectError, find_project
 from .example import load_op

@@ -16,8 +16,8 @@ from opgen_runtime.base.arith import Var, dim
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.base.vocabulary import DTYPE_CLASSES, DTYPES
 from opgen_runtime.bridges import onnxruntime as bridge
-from opgen_runtime.run.op_programs.programs import OperandType, leaves, program_of
 from opgen_runtime.operator.types import TensorType
+from opgen_runtime.run.op_programs.programs import OperandType, leaves, program_of
 from opgen_runtime.testing import Spec
 
 from ..model import CheckedOp

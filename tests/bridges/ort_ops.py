@@ -23,8 +23,8 @@ import numpy as np
 from opgen_runtime import eager
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.bridges import onnxruntime as bridge
-from opgen_runtime.run.op_programs.programs import program_of
 from opgen_runtime.operator import TensorType
+from opgen_runtime.run.op_programs.programs import program_of
 from opgen_runtime.testing.cases import Case
 from opgen_runtime.testing.suite import Suite
 from tests.gradients import suites

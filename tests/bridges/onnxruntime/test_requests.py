@@ -14,8 +14,8 @@ from opgen_runtime.bridges.onnxruntime import as_open, export, open_type, reques
 from opgen_runtime.bridges.onnxruntime.api import API, CUSTOM_OP, FLOOR
 from opgen_runtime.bridges.onnxruntime.requests import Attribute, Kind, attribute
 from opgen_runtime.bridges.onnxruntime.splitting import parts_of
-from opgen_runtime.run.op_programs.programs import program_of
 from opgen_runtime.operator import AttrField, TensorType
+from opgen_runtime.run.op_programs.programs import program_of
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import torch
 
 from ...base.errors import OpgenError
 from ...base.lru_cache import LRUCache
-from ..batched import batched_program
+from ...run.op_programs.batched import batched_program
+from ...run.op_programs.programs import OperandType, Program, Values
 from ..entries import key_of
-from ..programs import OperandType, Program, Values
 from .fake import likely, types_of
 from .schema import Schema
 
