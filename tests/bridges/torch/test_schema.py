@@ -9,6 +9,9 @@ torch = pytest.importorskip("torch", reason="needs the extra `torch`: scripts/te
 from opgen_runtime.errors import AttrError  # noqa: E402
 
 from opgen_runtime.bridges.torch.schema import Schema, given  # noqa: E402
+from opgen_runtime.declaration import statement  # noqa: E402
+from opgen_runtime.operator.registry import remove_op  # noqa: E402
+from opgen_runtime.operator.types import TensorType  # noqa: E402
 from opgen_runtime.run.op_programs.programs import program_of  # noqa: E402
 
 TEXTS = {
@@ -58,3 +61,42 @@ def test_ints_that_no_float_holds_stay_exact():
 def test_users_write_attrs_as_declared_ops_take_them():
     assert given(Schema(program_of("cast")), {"dtype": "bfloat16"}) == {"dtype": torch.bfloat16}
     assert given(Schema(program_of("split")), {"indices_or_sections": 2}) == {"indices_or_sections": [2]}
+
+
+class ChosenAttrs(statement.Attrs):
+    type_key = "attrs.bridged.chosen"
+    mode = statement.attr("enum", values=("sum", "mean"), default="sum")
+    items = statement.attr("array", default=(1, "two"))
+    like = statement.attr("object", default="Tensor[(2, 3), float32]")
+    other = statement.attr("object", default=None)
+
+
+def chosen(data, mode="sum", items=(1, "two"), like="Tensor[(2, 3), float32]", other=None):
+    """As it was."""
+    return statement.call(
+        statement.called("bridged.chosen"), (data,), mode=mode, items=items, like=like, other=other
+    )
+
+
+def test_what_torch_has_no_type_for_is_text():
+    statement.declare(
+        chosen,
+        statement.Input("data", dtype="float"),
+        statement.Output("out", shape="data.shape", dtype="data.dtype"),
+        attrs=ChosenAttrs,
+        compute=lambda data, out: out.define(lambda *i: data[i]),
+        pattern=statement.OpPattern.ELEMWISE,
+        namespace="bridged",
+    )
+    try:
+        schema = Schema(program_of("bridged.chosen"))
+        assert schema.text == (
+            'chosen(Tensor data, str mode="sum", str items="[1, \\"two\\"]", '
+            'str like="Tensor[(2, 3), float32]", str? other=None) -> Tensor'
+        )
+        attrs = {"mode": "mean", "items": [0.5, (None,)], "like": TensorType((4,), "int8"), "other": None}
+        shown = {"mode": "mean", "items": "[0.5, [None]]", "like": "Tensor[(4,), int8]", "other": None}
+        assert given(schema, attrs) == shown
+        assert schema.values(shown) == attrs | {"items": (0.5, (None,))}
+    finally:
+        remove_op("bridged.chosen")
