@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +14,9 @@ onnx = pytest.importorskip("onnx")
 from onnx import helper, parser  # noqa: E402
 
 from opgen_runtime.frontend import onnx as frontend  # noqa: E402
+from opgen_runtime.frontend.onnx import declared_nodes  # noqa: E402
 from opgen_runtime.frontend.onnx.errors import ModelError, UnsupportedOperatorError  # noqa: E402
+from opgen_runtime.operator import Input, Op  # noqa: E402
 from opgen_runtime.operator.registry import remove_op  # noqa: E402
 
 INDEX = """
@@ -46,16 +48,18 @@ OP = _d.declare(
 '''
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A package `nodesofmine` with the op `scaled`, which is imported."""
-    package = tmp_path / "nodesofmine"
+    folder = tmp_path_factory.mktemp("project")
+    package = folder / "nodesofmine"
     package.mkdir()
     (package / "__init__.py").write_text(INDEX, encoding="utf-8")
     (package / "_scaled.py").write_text(SCALED, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    __import__("nodesofmine")
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        __import__("nodesofmine._scaled")
+        yield
     remove_op("nodesofmine.scaled")
     for name in ("nodesofmine", "nodesofmine._scaled"):
         sys.modules.pop(name, None)
@@ -110,6 +114,21 @@ def test_an_op_of_a_project(project: None) -> None:
     assert frontend.run(made, [np.ones((2, 3), np.float32)])[0].tolist() == [[2.0] * 3] * 2
     again = frontend.export(frontend.load(made)[0])
     assert [(node.domain, node.op_type) for node in again.graph.node] == [("nodesofmine", "scaled")]
+
+
+def test_only_the_last_operand_takes_several(project: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which of a node's inputs would be its tensors?"""
+    declaration = Op.get("nodesofmine.scaled").get_attr("declaration")
+    first, last = Input("many", dtype="float", variadic=True), Input("one", dtype="float")
+    signature = replace(declaration.signature, inputs=(first, last))
+    other = replace(declaration, signature=signature)
+    monkeypatch.setattr(declared_nodes, "declared", lambda op: other)
+    with pytest.raises(UnsupportedOperatorError) as error:
+        frontend.load(model("y = nodesofmine.scaled (x, x)", "nodesofmine"))
+    assert str(error.value).splitlines()[1].strip() == (
+        "(node of y): nodesofmine.scaled: operand 'many' of op 'nodesofmine.scaled' takes several tensors, which only "
+        "the last one can"
+    )
 
 
 def test_functions_of_the_model_win() -> None:

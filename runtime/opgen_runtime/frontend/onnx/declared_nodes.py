@@ -18,7 +18,7 @@ from ...ir import Expr, declared, make_call
 from ...operator import REQUIRED as NEEDED
 from ...operator import AttrField, Op, Signature, has_op, list_ops
 from .element_types import dtype_of
-from .errors import ModelError
+from .errors import ModelError, NotSupported
 from .limits import spending
 from .rules import REQUIRED, AttributeRule, InputRule, Rule, find
 from .schemas import schema_of
@@ -31,6 +31,17 @@ def domain_of(op: Op) -> tuple[str, str]:
     """The domain and the operator that stand for an op: what its name has before the last dot, and behind it."""
     namespace, _, name = op.name.rpartition(".")
     return namespace or BUILT_IN, name
+
+
+def why_not_a_node(op: Op) -> str | None:
+    """Why no node can be a call of an op; None where one can."""
+    declaration = declared(op)
+    if declaration is None:
+        return f"op {op.name!r} has no declaration, by which readers of a model would know it"
+    for operand in declaration.signature.inputs[:-1]:
+        if operand.variadic:
+            return f"operand {operand.name!r} of op {op.name!r} takes several tensors, which only the last one can"
+    return None
 
 
 def short_decimal(value: float) -> float:
@@ -91,6 +102,9 @@ def _rule(op: Op) -> Rule:
     signature = declaration.signature
 
     def convert(*operands: Expr | None, **given: Any) -> Expr:
+        reason = why_not_a_node(op)
+        if reason is not None:
+            raise NotSupported(reason)
         attrs = {name: _value(fields[name], value) for name, value in given.items() if value is not None}
         kind = declaration.attrs
         call = make_call(op, _grouped(signature, operands), None if kind is None else kind(**attrs))

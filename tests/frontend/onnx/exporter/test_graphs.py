@@ -105,6 +105,22 @@ def test_loops(text: str) -> None:
         assert_equal_everywhere(module, {}, model, np.array(steps, np.int32), np.array([1, -2], np.float32))
 
 
+def test_a_traced_loop() -> None:
+    """What `jit` traces of a function is a program like others."""
+
+    @rt.jit
+    def settled(x: object) -> object:
+        return rt.while_loop(
+            lambda state: state[0] < 5, lambda state: (state[0] + 1, np.sin(state[1]) + x), (0, x)
+        )
+
+    x = np.ones((2, 3), np.float32)
+    program = settled.trace(x)
+    model = frontend.export(program)
+    assert [node.op_type for node in model.graph.node] == ["Less", "Loop"]
+    assert_equal_everywhere(program, {}, model, x, exact=True)
+
+
 def test_functions_and_lets() -> None:
     module = ir.parse_module("""
         def @main(%x: Tensor[(2,), float32]) { let %a = @g(%x); add(%a, @g(%a)) }

@@ -54,7 +54,7 @@ def test_an_op_without_a_declaration() -> None:
     try:
         call = ir.Call(Op.get(op.name), (X,))
         assert refusal(ir.Function((X,), call)) == (
-            "op 'undeclared_here' has no declaration, by which readers of the model would know it"
+            "op 'undeclared_here' has no declaration, by which readers of a model would know it"
         )
     finally:
         remove_op("undeclared_here")

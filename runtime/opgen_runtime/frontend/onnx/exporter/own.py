@@ -9,9 +9,8 @@ from onnx import NodeProto
 
 from ....base.arith import Expr as DimExpr
 from ....base.vocabulary import DType
-from ....ir import declared
 from ....operator import AttrField, Attrs, Op, TensorType
-from ..declared_nodes import domain_of, short_decimal
+from ..declared_nodes import domain_of, short_decimal, why_not_a_node
 from ..element_types import element_type_of
 from ..errors import ExportError
 from .nodes import Nodes, Value, attribute_proto
@@ -23,8 +22,9 @@ def write_own(
     to: Nodes, op: Op, operands: list[Value | None], attrs: Attrs | None, types: tuple[TensorType, ...]
 ) -> list[Value]:
     """The node of a call of a declared op.  Raises ExportError for an attr that ONNX cannot hold."""
-    if declared(op) is None:
-        raise ExportError(f"op {op.name!r} has no declaration, by which readers of the model would know it")
+    reason = why_not_a_node(op)
+    if reason is not None:
+        raise ExportError(reason)
     domain, operator = domain_of(op)
     while operands and operands[-1] is None:
         operands.pop()
