@@ -23,6 +23,12 @@ REASONS: Final = {
         "run/compile/kernel/extern.py",
         "run/compile/kernel/symbolic.py",
     ): "a kernel and its base",
+    ("frontend/onnx/exporter/writers/nn.py", "frontend/onnx/exporter/writers/nn.py"): _SIGNATURE,
+    (
+        "frontend/onnx/exporter/writers/recurrent.py",
+        "frontend/onnx/exporter/writers/recurrent.py",
+    ): _SIGNATURE,
+    ("frontend/onnx/exporter/writers/window.py", "frontend/onnx/exporter/writers/window.py"): _SIGNATURE,
     ("run/calls/tracing/reductions.py", "run/calls/tracing/reductions.py"): _SIGNATURE,
     ("lower/tir/nodes/relocate.py", "lower/tir/phases/storage_flatten.py"): _WALK,
     ("lower/tir/lowering/shared.py", "lower/tir/lowering/shared.py"): _WALK,

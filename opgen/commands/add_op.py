@@ -16,10 +16,10 @@ from ..project import Project, find_project, resources
 from ..render import Renderer
 from ..views.declared import documents, renamed
 from ..views.scaffold import ScaffoldError, parse_attr, scaffold_view
-from .console import WARNING, note, out
+from .console import out
 from .failure import Failure
-from .generate import generate
 from .schema import schema_path, schema_text, with_editor_line
+from .started import generate_started
 from .workspace import declaration_files
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
@@ -78,15 +78,8 @@ def command(
         write_atomically(schema_path(project), schema_text())
     write_atomically(path, with_editor_line(text, path, project))
     out.print(f"  new      {project.relative(path)}   ({origin})")
-    if no_generate:
-        return
-    try:
-        generate(project)
-    except Failure:
-        path.unlink()
-        note(f"{project.relative(path)} was removed again", WARNING)
-        raise
-    note(f"next: change {project.relative(path)}, then: opgen generate && opgen test {name}")
+    if not no_generate:
+        generate_started(project, path, name)
 
 
 def _check_name(project: Project, name: str) -> None:

@@ -14,9 +14,9 @@ from ..emit.write import write_atomically
 from ..project import find_project
 from ..render import Renderer
 from ..views.rewrite import pass_module
-from .console import WARNING, note, out
+from .console import out
 from .failure import Failure
-from .generate import generate
+from .started import generate_started
 
 _NAME: Final = re.compile(r"[A-Z][A-Za-z0-9]{1,62}")
 _NAME_LINE: Final = re.compile(r"^rewrite:[ \t]*['\"]?([A-Za-z0-9_]+)", re.MULTILINE)
@@ -65,12 +65,5 @@ def command(
     values = {"name": name, "decreases": decreases, **quoted}
     write_atomically(path, Renderer().text("add_rewrite/rewrite.yaml.j2", values, name))
     out.print(f"  new      {project.relative(path)}")
-    if no_generate:
-        return
-    try:
-        generate(project)
-    except Failure:
-        path.unlink()
-        note(f"{project.relative(path)} was removed again", WARNING)
-        raise
-    note(f"next: change {project.relative(path)}, then: opgen generate && opgen test")
+    if not no_generate:
+        generate_started(project, path)
