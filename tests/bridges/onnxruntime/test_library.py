@@ -166,6 +166,15 @@ def test_a_required_attr_is_missing(tmp_path: Path) -> None:
         session(model_of([node("broadcast_to", "x")], {"x": MATRIX}, {"y": MATRIX}), path)
 
 
+def test_results_of_different_types_from_the_same_operands(tmp_path: Path) -> None:
+    requests = [request("cast", [MATRIX], {"dtype": dtype}) for dtype in ("int32", "float64")]
+    with pytest.raises(
+        ExecutorError, match=r'dtype="float64" and .* dtype="int32" have results of different element types'
+    ):
+        export(tmp_path / "ops.so", requests)
+    assert os.listdir(tmp_path) == []
+
+
 def test_floats_that_are_tensors(tmp_path: Path) -> None:
     path = tmp_path / "ops.so"
     export(path, [request("leaky_relu", [MATRIX], {"alpha": 1 / 3})])

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Final, NamedTuple, TypeAlias
 
+from ...base.errors import ExecutorError
 from ...base.vocabulary import FLOAT32, dataclass
 from ...operator import REQUIRED
 from .api import CUSTOM_OP, CUSTOM_OP_WORDS, FLOOR, Characteristic
@@ -117,7 +118,8 @@ def by_signature(entries: Sequence[Compiled]) -> dict[Signature, list[Compiled]]
     """The entries of each signature.
 
     An operand that an entry does not have takes the type that it has where another entry has it, else that of the
-    first operand.
+    first operand.  Raises ExecutorError for results of several types from operands of the same types: onnxruntime
+    takes the types of the first op that suits the operands.
     """
     found: dict[Signature, list[Compiled]] = {}
     for each in sorted(entries, key=lambda each: _input_types(each.request).count(None)):
@@ -128,6 +130,14 @@ def by_signature(entries: Sequence[Compiled]) -> dict[Signature, list[Compiled]]
             first = next((type_ for type_ in inputs if type_ is not None), FLOAT32.onnx)
             known = Signature(program.name, tuple([type_ or first for type_ in inputs]), outputs)
         found.setdefault(known, []).append(each)
+    outputs_of: dict[tuple[str, tuple[int, ...]], Signature] = {}
+    for one in found:
+        first_of = outputs_of.setdefault((one.name, one.inputs), one)
+        if first_of.outputs != one.outputs:
+            raise ExecutorError(
+                f"{found[one][0].request} and {found[first_of][0].request} have results of different element types, "
+                "which onnxruntime does not tell apart by the operands; a session knows one of them"
+            )
     return found
 
 
