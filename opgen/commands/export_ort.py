@@ -19,7 +19,7 @@ from .ort_requests import requests_of
 
 
 @click.command()
-@click.argument("ops", metavar="OP...", nargs=-1, type=OpName())
+@click.argument("ops", metavar="[OP]...", nargs=-1, type=OpName())
 @click.option("-o", "--output", required=True, metavar="FILE.so", help="The library to write.")
 @click.option("--model", metavar="MODEL.onnx", help="Have what the nodes of declared ops in this model need.")
 @click.option(

@@ -57,7 +57,7 @@ def export(
     where, chosen = Path(path), target or Target.host()
     if where.is_dir():
         raise IsADirectoryError(f"{where} is a folder; expected the name of a file")
-    with tempfile.TemporaryDirectory(prefix=".opgen-", dir=where.parent) as name:
+    with _folder_beside(where) as name:
         folder = Path(name)
         entries: list[Compiled] = []
         for each in requests:
@@ -73,6 +73,14 @@ def export(
         made = _linked(folder, program)
         made.replace(where)
     return [each.request for each in entries]
+
+
+def _folder_beside(where: Path) -> tempfile.TemporaryDirectory[str]:
+    """A folder on the disk of a file, from which one takes its place at once.  Raises OSError, naming the file."""
+    try:
+        return tempfile.TemporaryDirectory(prefix=".opgen-", dir=where.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(where)) from None
 
 
 def _check_entries(requests: Sequence[Request], entries: Sequence[Compiled]) -> None:
