@@ -43,9 +43,18 @@ def attributes_of(request: Request) -> dict[str, Any]:
         value = request.values[field.name]
         if field.kind == "dtype" and value is not None:
             value = value.onnx  # type: ignore[attr-defined]  # a dtype
-        if value is not None and value != ():
+        if value is not None:
             found[field.name] = int(value) if isinstance(value, bool) else value
     return found
+
+
+def node_of(request: Request, names: Sequence[str], results: Sequence[str]) -> Any:
+    """The node of a request; an empty list is one of ints, which onnx cannot see."""
+    made = helper.make_node(request.program.name, names, results, domain=request.domain)
+    for name, value in attributes_of(request).items():
+        kind = onnx.AttributeProto.INTS if value == () else None
+        made.attribute.append(helper.make_attribute(name, value, attr_type=kind))
+    return made
 
 
 def session(model: Any, library: Path) -> Any:
@@ -68,9 +77,7 @@ def run_request(request: Request, library: Path, arrays: Sequence[np.ndarray | N
     results = [f"y{k}" for k in range(len(types))]
     while names and not names[-1]:
         names.pop()
-    node = helper.make_node(
-        request.program.name, names, results, domain=request.domain, **attributes_of(request)
-    )
+    node = node_of(request, names, results)
     inputs = {name: type_ for name, type_ in zip([n for n in names if n], request.leaves, strict=True)}
     outputs = {name: _any_size(type_) for name, type_ in zip(results, types, strict=True)}
     made = session(model_of([node], inputs, outputs), library)
@@ -85,7 +92,7 @@ def _value(array: np.ndarray) -> Any:
     """An array as onnxruntime takes it; of element types that numpy lacks the bits."""
     if array.dtype.isbuiltin == 1:
         return onnxruntime.OrtValue.ortvalue_from_numpy(array)
-    bits = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+    bits = np.array(array, order="C", copy=True).view(f"u{array.dtype.itemsize}")
     number = DType(array.dtype.name).onnx
     return onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(bits, number)
 

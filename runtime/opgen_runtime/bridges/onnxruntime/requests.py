@@ -104,6 +104,16 @@ def request(name: str, types: Sequence[OperandType], attrs: Values) -> Request:
     values = program.normalised(attrs)
     for field in program.fields:
         attribute(field, values[field.name])
+        if values[field.name] is None and field.default is not None:
+            raise AttrError(
+                f"{program.name}: attr {field.name!r} is None, which no node can say: "
+                f"where the attribute is left out it is {value_text(field.default)}"
+            )
+    for operand, type_ in zip(program.operands, types, strict=False):
+        if isinstance(type_, tuple) and len({leaf.dtype for leaf in type_}) > 1:
+            raise ExecutorError(
+                f"{program.name}: operand {operand.name!r} has tensors of several element types"
+            )
     for leaf in leaves(types):
         if not leaf.dtype.onnx:
             raise ExecutorError(f"{program.name}: ONNX has no element type {leaf.dtype}")
