@@ -13,7 +13,8 @@ tracer_methods.py  its operators, methods and numpy's protocols
 operands.py     operands in the dtypes of numpy's promotion
 ufuncs.py       the table of numpy's ufuncs
 functions.py    the table of numpy's functions, filled by
-                reductions.py, shaping.py, elements.py, algebra.py
+                reductions.py, shaping.py, elements.py, algebra.py,
+                rearranging.py, statistics.py, vectors.py (made of those)
 indexing.py     tensor[...]
 
 What gradients and loops need is imported with their first use: few functions have either.

@@ -8,9 +8,10 @@ from typing import Any, Final
 import numpy as np
 
 from ....base.errors import CallError
-from . import algebra as algebra  # it and the next fill the tables
+from . import algebra as algebra  # these fill the tables
 from . import elements, shaping
 from . import reductions as reductions
+from . import vectors as vectors
 from .functions import METHODS, array_function
 from .indexing import index
 from .operands import is_operand, to

@@ -72,6 +72,13 @@ def _divmod(x: Tracer, y: Tracer) -> tuple[Any, Any]:
     return ops.floor_divide(x, y), ops.floor_mod(x, y)
 
 
+def _parts(x: Tracer) -> tuple[Any, Any]:
+    """The fraction and the whole, both with the sign of the operand."""
+    whole = ops.trunc(x)
+    rest = ops.where(ops.isinf(x), 0.0, ops.subtract(x, whole))
+    return ops.copysign(rest, x), whole
+
+
 def _times(factor: float) -> Loop:
     return lambda x: ops.multiply(x, factor)
 
@@ -89,6 +96,7 @@ UFUNCS: Final[dict[np.ufunc, Rule]] = {
     np.floor_divide: "floor_divide",
     np.remainder: "floor_mod",
     np.divmod: _divmod,
+    np.modf: _parts,
     np.power: {"iu": _int_power, "f": _float_power},
     np.float_power: "power",
     np.negative: "negative",
