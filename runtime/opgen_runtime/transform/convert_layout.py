@@ -28,8 +28,7 @@ from ..declaration import OpDeclaration, call_tensors, pattern_of
 from ..ir import Call, Constant, Expr, Function, IRModule, Tuple, TupleGetItem, post_order, rebuild
 from ..lower.library.fusion.dataflow import is_segment
 from ..lower.library.strategy import StrategyCall, choose
-from ..operator import Op, TensorType, TupleType, Type, parse_layout, same_shape
-from ..operator.types import Layout, LayoutAxis
+from ..operator import Layout, LayoutAxis, Op, TensorType, TupleType, Type, parse_layout, same_shape
 from .build import layout_transform, reshape
 from .calls import UNIT, facts
 from .context import PassContext
