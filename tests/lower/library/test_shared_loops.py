@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import opgen_runtime as rt
 from opgen_runtime import te
 from opgen_runtime.base.target import Target
 from opgen_runtime.lower.library.schedules import generic
@@ -32,3 +34,13 @@ def test_no_more_are_fused_than_threads_share(
     assert [
         (("parallel" if e.kind is ForKind.PARALLEL else "serial"), int(str(e.extent))) for e in loops
     ] == expected
+
+
+@pytest.mark.parametrize("hint", [0, 1, 3])
+def test_open_extents_that_are_expected_to_have_no_elements(hint: int) -> None:
+    n, m = rt.dim("n", hint=hint), rt.dim("m", hint=hint)
+    x = rt.var("x", rt.TensorType((n, m), "float32"))
+    target = "llvm -mcpu=native -num-threads=2"
+    built = rt.build(rt.Function((x,), rt.ops.strided_slice(x, begin=[3, 1], end=[9, 9])), target=target)
+    array = np.arange(60, dtype="float32").reshape(6, 10)
+    np.testing.assert_array_equal(built.run([array]), array[3:9, 1:9])

@@ -363,7 +363,7 @@ def _split_overlapping(
     if not chunked:
         return []
     parts = _parts(*load, target)
-    if parts <= 1:
+    if parts <= 1 or not count:
         return []
     part, _ = stage.split(vector, -(-count // min(parts, count)), overlapping=True)
     return [part]
@@ -390,7 +390,7 @@ def _chunk(rows: int, columns: int, work: float, step: int, target: Target) -> i
 
 
 def _parts(rows: int, work: float, target: Target) -> int:
-    """How many chunks each row is worth."""
+    """How many chunks each row is worth; open extents may be scheduled for none."""
     most = CHUNKS.of(target) * target.num_threads
     wanted = min(most, max(target.num_threads, int(work // target.parallel_threshold)))
-    return -(-wanted // rows)
+    return -(-wanted // max(rows, 1))
