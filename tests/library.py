@@ -26,6 +26,7 @@ class Declared:
     family: str
     extends: str | None
     abstract: bool
+    composed: bool
 
     @property
     def source(self) -> Source:
@@ -33,8 +34,9 @@ class Declared:
 
     @property
     def parents(self) -> SourceSet:
-        """What `check_project` needs of the library for this declaration alone."""
-        return SourceSet(tuple(each.source for each in self._ancestors()))
+        """What `check_project` needs of the library for this declaration alone; a composed one calls any of it."""
+        needed = [each for each in _all() if each is not self] if self.composed else self._ancestors()
+        return SourceSet(tuple(each.source for each in needed))
 
     def _ancestors(self) -> Iterator[Declared]:
         above = next((each for each in _all() if each.name == self.extends), None)
@@ -63,7 +65,8 @@ def _all() -> tuple[Declared, ...]:
                 keys = {key.value: value.value for key, value in node.value}
                 text = source.text[node.start_mark.index : node.end_mark.index]
                 is_abstract = keys.get("abstract") == "true"
+                above, is_composed = keys.get("extends"), "composed" in keys
                 found.append(
-                    Declared(keys["op"], text, source.path, source.family, keys.get("extends"), is_abstract)
+                    Declared(keys["op"], text, source.path, source.family, above, is_abstract, is_composed)
                 )
     return tuple(found)

@@ -184,6 +184,8 @@ def test_no_module_keeps_what_analysers_have_seen() -> None:
     """Of the front end for ONNX and of bridges, too, where the packages are there that their modules import."""
     found = []
     extras = {
+        "opgen_runtime.frontend.dask.labels": "xarray",
+        "opgen_runtime.frontend.dask": "dask",
         "opgen_runtime.frontend.onnx": "onnx",
         "opgen_runtime.bridges.torch": "torch",
         "opgen_runtime.bridges.jax": "jax",

@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from ...base import Target
@@ -75,10 +75,10 @@ def export(
     return [each.request for each in entries]
 
 
-def _folder_beside(where: Path) -> tempfile.TemporaryDirectory[str]:
+def _folder_beside(where: Path) -> TemporaryDirectory[str]:
     """A folder on the disk of a file, from which one takes its place at once.  Raises OSError, naming the file."""
     try:
-        return tempfile.TemporaryDirectory(prefix=".opgen-", dir=where.parent)
+        return TemporaryDirectory(prefix=".opgen-", dir=where.parent)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(where)) from None
 
