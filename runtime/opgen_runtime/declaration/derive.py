@@ -11,6 +11,8 @@ from ..base.arith import Expr, Shape, const, lt, select
 from ..base.errors import AttrError, DTypeError, LanguageError, ShapeError
 from ..base.lru_cache import LRUCache
 from ..base.vocabulary import OpPattern, dataclass
+from ..compute.lang import build
+from ..compute.lang.separate import SeparateCall, SeparateCalls
 from ..compute.te import (
     Compute,
     Read,
@@ -32,11 +34,13 @@ from ..operator import (
     Type,
     certainly_different,
 )
+from .called_gradients import Parts, pullback_through
 from .compute import OperandTensors
 from .declaration import OpDeclaration
-from .evaluate import call_tensors
+from .evaluate import CallTensors, call_tensors
 
 UNIT: Final = TupleType(())
+_WHOLE: Final = frozenset({"none", "ties"})  # what is stated of the gradient of all that an op computes
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,11 @@ def _derive(base: OpDeclaration, attrs: Attrs | None, types: Sequence[Type], wrt
     cotangents = _held(base, types[count + results :], made.binding, "grad_", owners, count + results)
     first = ties_of(base) == "first"
     try:
-        found = pullback(results_of, cotangents, target, saved, first)
+        parts = _parts(base, made)
+        if parts.calls:
+            found = pullback_through(parts, cotangents, target, saved, first, _derived_of_call)
+        else:
+            found = pullback(results_of, cotangents, target, saved, first)
     except LanguageError as error:
         raise LanguageError(f"vjp.{base.full_name}: {error}") from error
     output = zeros(target) if found is None else found
@@ -112,6 +120,32 @@ def _derive(base: OpDeclaration, attrs: Attrs | None, types: Sequence[Type], wrt
     read = frozenset([owners[tensor] for tensor in tensor_order([output]) if tensor in owners])
     pattern, _ = derive_pattern([output], inputs)
     return Derived(inputs, output, read, found is None, pattern)
+
+
+def _parts(base: OpDeclaration, made: CallTensors) -> Parts:
+    """What a call computes, with the calls of ops apart that state how they are differentiated."""
+    if not base.calls:
+        return Parts(made.results, ())
+    separate = SeparateCalls(_states_its_gradient)
+    results = build(base, made.binding, made.operands, separate=separate)
+    return Parts(results[: len(made.results)], separate.made)
+
+
+def _states_its_gradient(callee: OpDeclaration) -> bool:
+    return bool(callee.gradients or _stated(callee).keys() & _WHOLE)
+
+
+def _derived_of_call(call: SeparateCall, wrt: str, cotangents: Sequence[OperandTensors]) -> Tensor:
+    """The adjoint of an operand of a call, derived from what the called op computes."""
+    given = (*call.operands, *call.results, *cotangents)
+    found = derived(call.callee, call.attrs, [_type_of(each) for each in given], wrt)
+    return over_operands(found, given)[0]
+
+
+def _type_of(operand: OperandTensors) -> Type:
+    if isinstance(operand, Tensor):
+        return TensorType(operand.shape, operand.dtype)
+    return TupleType(tuple([_type_of(each) for each in operand or ()]))
 
 
 def ties_of(base: OpDeclaration) -> str:

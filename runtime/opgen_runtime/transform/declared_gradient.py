@@ -7,8 +7,9 @@ from typing import Final, TypeAlias
 
 from ..base.vocabulary import FLOAT32, DType, OpPattern
 from ..declaration import OpDeclaration, pattern_of
+from ..declaration.stated_gradient import stated_gradient
 from ..ir import Call, Expr, Tuple, post_order
-from ..operator import Op, TensorType, Type, binding_of, needs_of
+from ..operator import Op, TensorType, Type
 from .build import CAST, call, collapse, zeros
 
 ABSENT: Final = Tuple(())
@@ -33,20 +34,11 @@ def declared_gradient(
 
     Of a half it is rounded once, too: where several of its ops would round, they compute in float32.
     """
-    signature = declaration.signature
-    names: dict[str, object] = {} if site.attrs is None else site.attrs.as_dict()
-    names |= {each.name: arg for each, arg in zip(signature.inputs, inputs, strict=True)}
-    names |= {each.name: value for each, value in zip(signature.outputs, outputs, strict=True)}
-    several = len(signature.outputs) > 1
-    for output, value, cotangent in zip(signature.outputs, outputs, cotangents, strict=True):
-        name = f"grad_{output.name}" if several or "grad" in names else "grad"
-        names[name] = zeros(value.checked_type) if cotangent is ABSENT else cotangent
-    function = declaration.gradients[signature.inputs[position].name]
-    needed = needs_of(function)
-    if not names.keys() >= set(needed):  # dims, and what is said of them
-        types = tuple([each.checked_type for each in inputs])
-        names = binding_of(signature, declaration.full_name, site.attrs, types, site.span).names | names
-    chosen = {name: names[name] for name in needed}
+    given = [
+        zeros(value.checked_type) if cotangent is ABSENT else cotangent
+        for value, cotangent in zip(outputs, cotangents, strict=True)
+    ]
+    function, chosen = stated_gradient(declaration, site.attrs, position, inputs, outputs, given, site.span)
     wanted = inputs[position].checked_type
     assert isinstance(wanted, TensorType)
 

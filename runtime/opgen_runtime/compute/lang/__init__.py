@@ -20,6 +20,7 @@ docs/language.md.
     static.py      functions of shapes, dims and dtypes
     build.py       runs a compute function
     expand.py      calls of other ops: their compute functions, run among the same tensors
+    separate.py    calls of other ops that are kept apart, for derivatives
     scalars.py     numbers as operands of other ops
     composed.py    the types of compositions of ops
     iterate.py     `while`: steps as rows of a recurrence

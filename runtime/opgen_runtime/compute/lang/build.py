@@ -30,6 +30,7 @@ from .failures import Failure, Failures, Poisoned
 from .indexing import static_shape
 from .scans import resolve
 from .scope import Scope, entered
+from .separate import SeparateCalls
 from .tensors import Defined, Operand, Surroundings
 from .updates import Recorder, UpdateOf
 from .weak import Value
@@ -65,6 +66,7 @@ class Builder:
     recorder: Recorder
     calls: list[Pending] = field(default_factory=list)  # of other ops; grows while they are expanded
     together: list[tuple[Defined, ...]] = field(default_factory=list)  # made row by row
+    separate: SeparateCalls | None = None
     values: Values = field(init=False)
 
     def __post_init__(self) -> None:
@@ -171,6 +173,7 @@ def build(
     failures: Failures | None = None,
     proved: Proved | None = None,
     trusted: bool = False,
+    separate: SeparateCalls | None = None,
 ) -> tuple[Tensor, ...]:
     """Run a declared compute function on `operands` (one entry an input: a tensor, None, or a tuple if
     variadic).
@@ -183,12 +186,13 @@ def build(
     instead. Raises LanguageError and DTypeError for a compute that breaks the language's rules; with `failures`
     what can be told from one another is noted there, and Poisoned is raised if there is any.  `proved` keeps the
     proofs of accesses from one build to the next; `trusted` takes every access to be in bounds.
+    `separate` says which calls of other ops are not expanded, and has them when this is done.
     """
     if declaration.compute is None:
         raise LanguageError("the op has no compute expression", "compute")
     template = Scope(unproved=unproved, assumptions=_facts(binding), proved=proved, trusted=trusted)
     recorder = Recorder()
-    builder = Builder(Surroundings(template, recorder.put, [], [], failures), recorder)
+    builder = Builder(Surroundings(template, recorder.put, [], [], failures), recorder, separate=separate)
     template.values = builder.facts
     names = dict(binding.names)
     for declared, operand in zip(declaration.signature.inputs, operands, strict=True):
@@ -211,9 +215,13 @@ def build(
         for t in (operand if isinstance(operand, tuple) else (operand,))
         if t is not None
     ]
-    stored = widen([tensors[handle] for handle in (*(handle for handle, _ in outputs), *counts)], given)
-    results = [_stored(made, layout, names) for made, (_, layout) in zip(stored, outputs, strict=False)]
-    return (*results, *stored[len(outputs) :])
+    made = [*(handle for handle, _ in outputs), *counts]
+    apart = [] if separate is None else list(separate.handles())
+    stored = widen([tensors[handle] for handle in (*made, *apart)], given)
+    if separate is not None:
+        separate.finish(stored[len(made) :])
+    results = [_stored(each, layout, names) for each, (_, layout) in zip(stored, outputs, strict=False)]
+    return (*results, *stored[len(outputs) : len(made)])
 
 
 def prepare(

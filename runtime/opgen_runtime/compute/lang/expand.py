@@ -36,8 +36,9 @@ from .build import Builder, ComputeDeclaration, current_builder, prepare
 from .failures import Poisoned
 from .scalars import with_scalars
 from .scope import current
+from .separate import wide
 from .tensors import Defined, Operand
-from .weak import Value, describe
+from .weak import Value, cast, describe
 
 _CODES: Final = (
     (AttrError, "bounds"),
@@ -46,6 +47,10 @@ _CODES: Final = (
     (CallError, "call"),
     (UndecidedError, "undecided"),
 )
+
+
+Expanded = Operand | Defined
+"""A result of a call; an operand where the call is kept apart."""
 
 
 class Callee(ComputeDeclaration, Protocol):
@@ -68,7 +73,7 @@ class Result:
         self._position = position
 
     @property
-    def handle(self) -> Defined:
+    def handle(self) -> Expanded:
         """The tensor that the called op defines."""
         return self._call.expand()[self._position]
 
@@ -98,13 +103,13 @@ Handle = Operand | Defined | Result
 class _Call:
     """A call; expanded once."""
 
-    def __init__(self, builder: Builder, make: Callable[[], Sequence[Defined]]) -> None:
+    def __init__(self, builder: Builder, make: Callable[[], Sequence[Expanded]]) -> None:
         self._builder = builder
         self._make = make
-        self._made: Sequence[Defined] | None = None
+        self._made: Sequence[Expanded] | None = None
         self._failed = False
 
-    def expand(self) -> Sequence[Defined]:
+    def expand(self) -> Sequence[Expanded]:
         """The results.  Raises Poisoned where failures are collected and one has been noted."""
         if self._made is not None:
             return self._made
@@ -121,12 +126,12 @@ class _Call:
             self._made = made
         return self._made
 
-    def _expanded(self) -> Sequence[Defined]:
+    def _expanded(self) -> Sequence[Expanded]:
         with self._builder.static():
             return self._make()
 
 
-def call_op(make: Callable[[], Sequence[Defined]], count: int = 1) -> Value:
+def call_op(make: Callable[[], Sequence[Expanded]], count: int = 1) -> Value:
     """The results of the call that `make` expands: one, or a tuple of `count`."""
     builder = current_builder()
     call = _Call(builder, make)
@@ -134,7 +139,7 @@ def call_op(make: Callable[[], Sequence[Defined]], count: int = 1) -> Value:
     return Result(call, 0) if count == 1 else tuple([Result(call, position) for position in range(count)])
 
 
-def expand(callee: Callee, count: int, /, *operands: Value, **attrs: object) -> tuple[Defined, ...]:
+def expand(callee: Callee, count: int, /, *operands: Value, **attrs: object) -> tuple[Expanded, ...]:
     """What the called op computes for tensors of the caller: its results, spread, of which there are to be `count`.
 
     An operand is a tensor, a number, a tuple of tensors for a variadic one, or None for one that is absent.
@@ -162,9 +167,13 @@ def expand(callee: Callee, count: int, /, *operands: Value, **attrs: object) -> 
         text = f"`{name}` gives {len(binding.outputs)} here, not {count}: write `{wanted} = ...`"
         raise LanguageError(text, "op-call")
     _require_proved(name, binding)
-    names = dict(binding.names)
     absent = (None,) * (len(callee.signature.inputs) - len(handles))
-    for declared, handle in zip(callee.signature.inputs, (*handles, *absent), strict=True):
+    handles = (*handles, *absent)
+    if builder.separate is not None and builder.separate.is_separate(callee):
+        stored = [_stored(builder, handle) for handle in handles]
+        return builder.separate.note(callee, made, stored, binding)
+    names = dict(binding.names)
+    for declared, handle in zip(callee.signature.inputs, handles, strict=True):
         names[declared.name] = _seen(builder, declared.name, handle, declared.layout, names)
     run, outputs, _ = prepare(callee, binding, builder, names)
     run()
@@ -204,6 +213,19 @@ def _operand(name: str, position: int, value: Value) -> Value:
         return value
     text = f"operand {position} of `{name}` is {describe(value)}, expected a tensor; attrs are given by name"
     raise LanguageError(text, "op-call")
+
+
+def _stored(builder: Builder, handle: Value) -> Value:
+    """An operand as a tensor of its own, or several, without a half among them."""
+    if handle is None:
+        return None
+    if isinstance(handle, tuple):
+        return tuple([_stored(builder, each) for each in handle])
+    dtype = _dtype_of(handle)
+    held = wide(dtype)
+    made = builder.tensor(handle.name, handle.shape, held)
+    made.define(lambda *i: handle[i] if held is dtype else cast(handle[i], held))
+    return made
 
 
 def _type_of(name: str, handle: Value) -> TensorType | tuple[TensorType, ...] | None:
