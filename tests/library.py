@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,25 +23,16 @@ class Declared:
     text: str
     path: str
     family: str
-    extends: str | None
     abstract: bool
-    composed: bool
 
     @property
     def source(self) -> Source:
         return Source(self.path, self.text, self.family)
 
     @property
-    def parents(self) -> SourceSet:
-        """What `check_project` needs of the library for this declaration alone; a composed one calls any of it."""
-        needed = [each for each in _all() if each is not self] if self.composed else self._ancestors()
-        return SourceSet(tuple(each.source for each in needed))
-
-    def _ancestors(self) -> Iterator[Declared]:
-        above = next((each for each in _all() if each.name == self.extends), None)
-        if above is not None:
-            yield above
-            yield from above._ancestors()
+    def others(self) -> SourceSet:
+        """What `check_project` needs of the library for this declaration alone: it may call any of it."""
+        return SourceSet(tuple(each.source for each in _all() if each is not self))
 
 
 @functools.cache
@@ -65,8 +55,5 @@ def _all() -> tuple[Declared, ...]:
                 keys = {key.value: value.value for key, value in node.value}
                 text = source.text[node.start_mark.index : node.end_mark.index]
                 is_abstract = keys.get("abstract") == "true"
-                above, is_composed = keys.get("extends"), "composed" in keys
-                found.append(
-                    Declared(keys["op"], text, source.path, source.family, above, is_abstract, is_composed)
-                )
+                found.append(Declared(keys["op"], text, source.path, source.family, is_abstract))
     return tuple(found)

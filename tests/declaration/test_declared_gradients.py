@@ -33,6 +33,7 @@ POSITIVE = {"lhs": "float64[3, 5]", "rhs": "float64[5] in 1..2"}
 INPUTS = {
     "softmax": ROWS, "fast_softmax": ROWS, "log_softmax": ROWS, "sort": ROWS, "topk": ROWS,
     "erfinv": {"data": "float64[3, 5] in -0.5..0.5"}, "ndtr": ROWS, "hypot": PAIR,
+    "tanhshrink": ROWS, "logit": {"data": "float64[3, 5] in 0.2..0.8"},
     "logaddexp": PAIR, "logaddexp2": PAIR, "xlogy": POSITIVE, "xlog1py": POSITIVE,
     "clip": ROWS, "softplus": ROWS, "softsign": ROWS, "topk_by_search": {"data": "float32[3, 5]"},
     "conv1d": {"data": "float64[1, 2, 6]", "weight": "float64[3, 2, 3]"},

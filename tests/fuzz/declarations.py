@@ -100,7 +100,7 @@ def case(seed: int) -> None:
     """Raises AssertionError where a mutant gives neither findings nor ops, or takes too long."""
     declared, text = mutant(seed)
     start = time.process_time()
-    ops, found = check_project([Source("opdefs/mutant.yaml", text)], PACKAGES, library=declared.parents)
+    ops, found = check_project([Source("opdefs/mutant.yaml", text)], PACKAGES, library=declared.others)
     shown = to_text(found) + to_json(found)
     for op in ops:
         shown += _renderer().python("op.py.j2", {"op": op_view(op, "")}, op.name)

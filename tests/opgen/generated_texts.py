@@ -61,7 +61,7 @@ def _of_ops(names: Iterable[str]) -> Iterator[tuple[str, str]]:
     wanted = set(names)
     for declared in declarations():
         if declared.name in wanted:
-            (op,), _ = check_project([declared.source], PACKAGES, library=declared.parents)
+            (op,), _ = check_project([declared.source], PACKAGES, library=declared.others)
             for output in render_op(project, renderer, op):
                 yield output.path.name, output.text
 

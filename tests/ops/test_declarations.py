@@ -12,8 +12,8 @@ OPDEFS = Path(__file__).parents[2] / "opdefs"
 
 
 def definition(document: str) -> list[str]:
-    """The lines of a declaration without its reference and its tests."""
-    kept = re.sub(r"^(reference|tests):.*?(?=^\S|\Z)", "", document, flags=re.MULTILINE | re.DOTALL)
+    """The lines of a declaration that say what the op is: without its reference, its tests, its implementations."""
+    kept = re.sub(r"^(reference|tests|strategy):.*?(?=^\S|\Z)", "", document, flags=re.MULTILINE | re.DOTALL)
     return [line for line in kept.splitlines() if line.strip() and not line.startswith("#")]
 
 

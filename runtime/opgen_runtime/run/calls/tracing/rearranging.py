@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from .functions import maps
-from .operands import tensor, to
+from .operands import one_axis, tensor, to
 from .tracer import Tracer
 
 np: Any = numpy  # whose annotations know no tracers
@@ -103,7 +103,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
 @maps("rollaxis")
 def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     x = tensor(a)
-    axis, start = axis % x.ndim, start + x.ndim if start < 0 else start
+    axis, start = one_axis(axis, x.ndim), start + x.ndim if start < 0 else start
     return np.moveaxis(x, axis, start - 1 if axis < start else start)
 
 

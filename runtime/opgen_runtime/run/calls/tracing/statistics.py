@@ -10,7 +10,7 @@ import numpy
 from .... import ops
 from ....base.errors import CallError
 from .functions import maps
-from .operands import element, tensor, to
+from .operands import element, one_axis, tensor, to
 from .rearranging import diagonal, led
 from .tracer import Tracer
 
@@ -205,7 +205,7 @@ def cumulative_prod(x: Any, /, *, axis: int | None = None) -> Any:
 
 @maps("trapezoid")
 def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
-    values = np.moveaxis(tensor(y), axis, -1)
+    values = np.moveaxis(tensor(y), one_axis(axis, tensor(y).ndim), -1)
     steps = (
         dx if x is None else np.diff(tensor(x) if tensor(x).ndim == 1 else np.moveaxis(tensor(x), axis, -1))
     )
