@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .ir import TupleGetItem as TupleGetItem
     from .ir import Var as Var
     from .ir import const as const
+    from .ir import detect_feature as detect_feature
     from .ir import free_vars as free_vars
     from .ir import parse_expr as parse_expr
     from .ir import parse_module as parse_module
@@ -121,7 +122,7 @@ _NAMES = {
     ),
     "ir": (
         "Call", "Constant", "Expr", "Function", "IRModule", "If", "Let", "Tuple", "TupleGetItem", "Var",
-        "const", "free_vars", "parse_expr",
+        "const", "detect_feature", "free_vars", "parse_expr",
         "parse_module", "structural_equal", "structural_hash", "to_text", "var",
     ),
     "run.calls.tracing": (

@@ -11,6 +11,7 @@ visitor.py       walks and rewriting without recursion; mixed_mode_visitor.py (p
 analysis.py      questions about programs: variables, type parameters, dtypes, constants
 loops.py         loops as values
 module.py        IRModule
+features.py      which kinds of nodes a program holds
 scopes.py        which block of the text a node belongs to
 text.py          names, types and constants as text
 printer.py       programs as text
@@ -40,6 +41,7 @@ from .analysis import (
 from .build import Operand, constant_like, make_call, var
 from .constant import ExprLike, as_expr, const, is_literal, literal_array
 from .expr import Call, Constant, Expr, Function, GlobalVar, If, Let, Span, Tuple, TupleGetItem, Var
+from .features import Feature, detect_feature
 from .forward import attrs_type, declared, join_types, type_relation
 from .mixed_mode_visitor import MixedModeVisitor
 from .module import IRModule
@@ -60,11 +62,13 @@ from .visitor import (
 from .well_formed import well_formed, why_not_well_formed
 
 __all__ = [
-    "OPERATORS", "Call", "Constant", "Expr", "ExprFunctor", "ExprLike", "ExprMutator", "ExprVisitor", "Function",
+    "OPERATORS", "Call", "Constant", "Expr", "ExprFunctor", "ExprLike", "ExprMutator", "ExprVisitor", "Feature",
+    "Function",
     "GlobalVar", "IRModule", "If", "Let", "MixedModeMutator", "MixedModeVisitor", "Operand", "Span", "Steps",
     "Traced", "Tuple", "TupleGetItem", "Var", "admissible", "admit", "all_dtypes", "all_type_vars", "all_vars",
     "apply_operator", "as_expr", "attrs_type", "bind_operator", "bound_type_vars", "bound_vars", "check_constant",
-    "const", "constant_like", "declared", "expr_of", "first_traced", "free_type_vars", "free_vars", "is_literal",
+    "const", "constant_like", "declared", "detect_feature", "expr_of", "first_traced", "free_type_vars", "free_vars",
+    "is_literal",
     "join_types", "literal_array", "make_call", "operator_op", "parse_expr", "parse_module", "post_order", "rebuild",
     "refuse_traced", "set_operator_loader", "structural_digest", "structural_equal", "structural_hash", "substitute",
     "to_text", "type_relation", "var", "well_formed", "why_not_well_formed",

@@ -124,6 +124,10 @@ class Expr:
 
         return to_text(self)
 
+    def astext(self) -> str:
+        """The program as text, as `str` gives it."""
+        return str(self)
+
     def __repr__(self) -> str:
         """One node and its type; `str` gives the whole program."""
         label = getattr(self, "name_hint", None) or getattr(self, "name", None) or getattr(self, "op", None)

@@ -84,6 +84,14 @@ class IRModule(Pictured):
             merged[GlobalVar(name, function.checked_type) if known is None else known] = function
         return IRModule(merged, typed=self.typed)
 
+    def update(self, other: IRModule | Mapping[GlobalVar, Function]) -> IRModule:
+        """The module with the functions of another: those of a name that it has in their place, new ones at the end.
+
+        Modules are immutable: what is called stays as it is.
+        """
+        functions = other.functions if isinstance(other, IRModule) else other
+        return self.with_functions({var.name: function for var, function in functions.items()})
+
     def with_valid(self, valid: frozenset[str]) -> IRModule:
         """The same module with other results of passes known to hold."""
         return self if valid == self.valid else IRModule(self.functions, valid, self.typed)
@@ -93,6 +101,10 @@ class IRModule(Pictured):
         gone = self.global_var(name)
         kept = {var: function for var, function in self.functions.items() if var is not gone}
         return IRModule(kept, typed=self.typed)
+
+    def astext(self) -> str:
+        """The module as text, as `str` gives it: what `parse_module` reads."""
+        return str(self)
 
     def __str__(self) -> str:
         from .printer import to_text  # printing is the one service a node needs from above

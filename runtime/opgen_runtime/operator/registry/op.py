@@ -77,6 +77,11 @@ class Op:
             return _ops[name]
         raise RegistryError(f"no op is named {name!r}{did_you_mean(name, list_ops())}")
 
+    @staticmethod
+    def list_op_names() -> list[str]:
+        """The names of all ops, of those not imported yet too, sorted."""
+        return list_ops()
+
     @property
     def num_inputs(self) -> int:
         """The number of operands; -1 if it varies."""

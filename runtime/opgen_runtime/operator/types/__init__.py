@@ -5,6 +5,7 @@ type.py        TensorType TupleType TypeVar IncompleteType
 shapes.py      dims and shapes: equality, broadcast
 layout.py      layout strings: parse, permute shapes and indices
 relation.py    type relations, what they may ask, FuncType
+kind.py        kinds: types of values, constraints
 rules.py       the parts of a signature: Input Output Bound Let Require Static Spread
 signature.py   Signature
 What is done with it:
@@ -20,6 +21,7 @@ from ...base.arith.expr import Var as DimVar
 from ...base.lazy_imports import import_lazily
 from .binding import Binding, attrs_read, bind, binding_of
 from .inference import infer_unknown, is_absent, relate
+from .kind import Kind, check_kind
 from .layout import (
     Layout,
     LayoutAxis,
@@ -57,6 +59,7 @@ __all__ = [
     "Function",
     "IncompleteType",
     "Input",
+    "Kind",
     "Layout",
     "LayoutAxis",
     "Let",
@@ -81,6 +84,7 @@ __all__ = [
     "broadcast_pair",
     "canonical_indices",
     "certainly_different",
+    "check_kind",
     "dim",
     "dim_text",
     "dims_equal",
