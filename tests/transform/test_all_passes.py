@@ -11,13 +11,21 @@ import pytest
 from opgen_runtime import ir, ops
 from opgen_runtime.operator.registry import Op
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.transform import ConvertLayout, DivToMul, Pass, PassContext, all_passes
+from opgen_runtime.transform import (
+    ConvertLayout,
+    DeadCodeElimination,
+    DivToMul,
+    Pass,
+    PassContext,
+    all_passes,
+)
 from opgen_runtime.transform.gradient import pull
 from tests.fuzz.passes import check, program
 
 OWN: list[Callable[[], Pass]] = [
     *[maker for maker in all_passes() if maker.__module__.startswith("opgen_runtime.")],
     partial(ConvertLayout, {"conv2d": "NHWC"}),
+    partial(DeadCodeElimination, inline_once=True),
     partial(DivToMul, approximate=True),
 ]
 

@@ -121,6 +121,52 @@ def test_what_is_read_stays() -> None:
     gives(DeadCodeElimination(), "fn (%x: [2], %c: [] bool) { let %a = exp(%x); if (%c) { %a } else { %x } }")
 
 
+INLINED = {
+    "a value that is read once": (
+        "fn (%x: [2]) { let %a = exp(%x); let %b = abs(%a); add(%b, %x) }",
+        "fn (%x: [2]) { add(abs(exp(%x)), %x) }",
+    ),
+    "what is dead reads nothing": (
+        "fn (%x: [2]) { let %a = exp(%x); let %b = tanh(%a); abs(%a) }",
+        "fn (%x: [2]) { abs(exp(%x)) }",
+    ),
+    "into the branch that reads it": (
+        "fn (%x: [2], %c: [] bool) { let %a = exp(%x); if (%c) { %a } else { %x } }",
+        "fn (%x: [2], %c: [] bool) { if (%c) { exp(%x) } else { %x } }",
+    ),
+    "two names of one value": (
+        "fn (%x: [2]) { %0 = exp(%x); let %a = %0; let %b = %0; add(%a, %b) }",
+        "fn (%x: [2]) { %0 = exp(%x); add(%0, %0) }",
+    ),
+    "a name of a name": ("fn (%x: [2]) { let %a = %x; let %b = %a; abs(%b) }", "fn (%x: [2]) { abs(%x) }"),
+    "a name of a value that has a name": (
+        "fn (%x: [2]) { let %a = exp(%x); let %b = %a; let %c = %b; abs(%c) }",
+        "fn (%x: [2]) { abs(exp(%x)) }",
+    ),
+    "in a function, its own": (
+        "fn (%x: [2]) { let %f = fn (%y: [2]) { let %a = exp(%y); abs(%a) }; add(%f(%x), %f(%x)) }",
+        "fn (%x: [2]) { let %f = fn (%y: [2]) { abs(exp(%y)) }; add(%f(%x), %f(%x)) }",
+    ),
+}
+NAMED = {
+    "read twice": "fn (%x: [2]) { let %a = exp(%x); add(%a, %a) }",
+    "read by a function": (
+        "fn (%x: [2]) { let %a = exp(%x); let %f = fn (%y: [2]) { add(%y, %a) }; add(%f(%x), %f(%f(%x))) }"
+    ),
+    "what says more of its dims": "fn (%x: [?]) { let %a: [2] = exp(%x); abs(%a) }",
+}
+
+
+@pytest.mark.parametrize("name", INLINED)
+def test_what_is_read_once_stands_where_it_is_read(name: str) -> None:
+    gives(DeadCodeElimination(inline_once=True), *INLINED[name])
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_keeps_its_name(name: str) -> None:
+    gives(DeadCodeElimination(inline_once=True), NAMED[name])
+
+
 def test_common_subexpressions_are_one() -> None:
     gives(
         EliminateCommonSubexpr(),

@@ -74,6 +74,15 @@ def blocks_of(expr: Expr, order: Sequence[Expr]) -> Blocks:
     return Blocks(root, place, inner)
 
 
+def function_depths(order: Sequence[Expr], blocks: Blocks) -> dict[int, int]:
+    """In how many functions each block lies, by the id of the block; `order` and `blocks` as of `blocks_of`."""
+    depth = {id(blocks.root): 0}
+    for node in reversed(order):  # users come before what they use
+        for block in blocks.inner.get(id(node), ()):
+            depth[id(block)] = depth[id(blocks.at[id(node)])] + isinstance(node, Function)
+    return depth
+
+
 def encloses(outer: Block, inner: Block) -> bool:
     """Whether `inner` is `outer` or lies in it."""
     return _common(outer, inner) is outer

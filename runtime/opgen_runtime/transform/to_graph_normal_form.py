@@ -9,7 +9,7 @@ that stand in its body: it would be computed again in each call of them.
 from __future__ import annotations
 
 from ..ir import Expr, ExprMutator, Function, IRModule, Let, Steps, post_order, rebuild
-from ..ir.scopes import blocks_of
+from ..ir.scopes import blocks_of, function_depths
 from ..lower.library.fusion.dataflow import is_segment
 from ..operator import is_narrower
 from .context import PassContext
@@ -32,15 +32,9 @@ def _held_outside(body: Expr) -> set[int]:
     """The ids of the lets whose values are needed in functions of their bodies alone."""
     order = post_order(body, is_segment)
     blocks = blocks_of(body, order)
-    depth = {id(blocks.root): 0}  # by block: in how many functions of the body it lies
+    depth = function_depths(order, blocks)
     found: set[int] = set()
-    lets: list[Let] = []
-    for node in reversed(order):
-        for block in blocks.inner.get(id(node), ()):
-            depth[id(block)] = depth[id(blocks.at[id(node)])] + isinstance(node, Function)
-        if isinstance(node, Let):
-            lets.append(node)
-    for let in lets:
+    for let in [node for node in order if isinstance(node, Let)]:
         used = blocks.at.get(id(let.var))
         if used is not None and depth[id(used)] > depth[id(blocks.at[id(let)])]:
             found.add(id(let))
