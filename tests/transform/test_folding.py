@@ -9,6 +9,7 @@ from opgen_runtime import ir, ops
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.transform import (
     DeadCodeElimination,
+    DynamicToStatic,
     EliminateCommonSubexpr,
     Evaluator,
     FoldConstant,
@@ -56,6 +57,46 @@ def test_constants_are_folded(name: str) -> None:
 @pytest.mark.parametrize("name", UNFOLDED)
 def test_what_is_not_folded(name: str) -> None:
     gives(FoldConstant(), UNFOLDED[name])
+
+
+STATIC = {
+    "dims that a constant decides": (
+        "fn (%x: [3]) { %0 = argwhere(const([0, 5, 7], int32)); %1 = squeeze(%0, axis=[1]); take(%x, %1) }",
+        "fn (%x: [3]) { take(%x, const([1, 2], int64)) }",
+    ),
+    "what is made of constants comes first": (
+        "fn (%x: [2]) { %0 = add(const([0, 5], int64), 1i64); %1 = argwhere(%0); add(%1, 0i64) }",
+        "fn (%x: [2]) { const([[0], [1]], int64) }",
+    ),
+    "one of several results": (
+        "fn () { %0 = unique(const([3, 3, 1], int32)); %0.0 }",
+        "fn () { const([1, 3], int32) }",
+    ),
+    "under a name": (
+        "fn (%x: [3]) { let %v = argwhere(const([0, 5, 7], int32)); let %w = squeeze(%v, axis=[1]); take(%x, %w) }",
+        "fn (%x: [3]) { take(%x, const([1, 2], int64)) }",
+    ),
+}
+DYNAMIC = {
+    "dims that a parameter decides": "fn (%x: [3]) { argwhere(%x) }",
+    "static dims": "fn (%x: [3]) { abs(%x) }",
+}
+
+
+@pytest.mark.parametrize("name", STATIC)
+def test_dims_that_constants_decide_are_static(name: str) -> None:
+    gives(DynamicToStatic(), *STATIC[name])
+
+
+@pytest.mark.parametrize("name", DYNAMIC)
+def test_dims_that_data_decide_stay(name: str) -> None:
+    gives(DynamicToStatic(), DYNAMIC[name])
+
+
+def test_a_large_value_whose_dims_are_decided_stays() -> None:
+    found = "fn () { argwhere(const([1, 1, 1], int8)) }"
+    gives(DynamicToStatic(max_bytes=23), found)
+    gives(DynamicToStatic(max_bytes=24), found, "fn () { const([[0], [1], [2]], int64) }")
 
 
 def test_the_size_of_constants_is_limited_unless_it_is_there_already() -> None:

@@ -35,7 +35,7 @@ from .eliminate_common_subexpr import EliminateCommonSubexpr
 from .eta_expand import EtaExpand
 from .evaluator import Evaluator
 from .fast_math import FastMath
-from .fold_constant import FoldConstant
+from .fold_constant import DynamicToStatic, FoldConstant
 from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
 from .fold_shift import FoldShift
 from .fold_static import FoldStatic
@@ -58,7 +58,8 @@ from .winograd import Winograd
 __all__ = [
     "AlterOpLayout", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps", "CombineParallelBatchMatmul",
     "CombineParallelConv2D", "CombineParallelDense", "ConfigKey", "ConvertLayout", "DeadCodeElimination", "DiffIR",
-    "DivToMul", "EliminateCommonSubexpr", "EtaExpand", "Evaluator", "FastMath", "FoldConstant", "FoldScaleAxis",
+    "DivToMul", "DynamicToStatic", "EliminateCommonSubexpr", "EtaExpand", "Evaluator", "FastMath", "FoldConstant",
+    "FoldScaleAxis",
     "FoldShift", "FoldStatic", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
     "IntegerProducts", "Legalize", "ModulePass", "Option", "PartialEvaluate", "Pass", "PassContext", "PassInfo",
     "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "RecogniseOps", "RemoveUnusedFunctions", "Sequential",

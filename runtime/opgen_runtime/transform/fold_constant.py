@@ -1,4 +1,4 @@
-"""FoldConstant: what is made of constants alone becomes a constant.
+"""FoldConstant: what is made of constants alone becomes a constant.  DynamicToStatic: dims that constants decide, too.
 
     add(multiply(2, 3), %x)      add(6, %x)
     let %v = 1; exp(%v + %x)     exp(1 + %x)
@@ -6,7 +6,10 @@
     if (true) %a else %b         %a
 
 A value that would be larger than `max_bytes` and than the constants that it is made of stays a call (a program of a few
-bytes may describe gigabytes), as does one whose shape depends on data or whose evaluation is refused.
+bytes may describe gigabytes), as does one whose shape depends on data or whose evaluation is refused.  DynamicToStatic
+evaluates the former as well, so that dims that only a run would tell are static where the data are constants:
+
+    argwhere([0, 5, 7])      [[1], [2]], and Tensor[(2, 1), int64] where it was Tensor[(?, 1), int64]
 """
 
 from __future__ import annotations
@@ -14,7 +17,21 @@ from __future__ import annotations
 import math
 
 from ..base.errors import OpgenError
-from ..ir import Constant, Expr, Function, If, IRModule, Let, Tuple, TupleGetItem, Var, post_order, rebuild
+from ..declaration import Arrays
+from ..ir import (
+    Constant,
+    Expr,
+    Function,
+    If,
+    IRModule,
+    Let,
+    Span,
+    Tuple,
+    TupleGetItem,
+    Var,
+    post_order,
+    rebuild,
+)
 from ..lower.library.fusion.dataflow import is_segment
 from ..operator import TensorType, TupleType, Type
 from .context import PassContext
@@ -38,12 +55,28 @@ def FoldConstant(function: Function, module: IRModule, context: PassContext, *, 
     return folded
 
 
-class _Folding:
-    """The rewritten form of each node; `pending` holds calls of constants, which are evaluated where one is needed."""
+@function_pass(
+    opt_level=2, required=(InferType,), preserves=("InferType",), options=OPTIONS, changes_type=True
+)
+def DynamicToStatic(
+    function: Function, module: IRModule, context: PassContext, *, max_bytes: int
+) -> Function:
+    """Expressions of constants become constants, those whose dims depend on their values, too."""
+    folded = _Folding((context.evaluator or Evaluator)(), max_bytes, of_data=True).rewrite(function)
+    assert isinstance(folded, Function)
+    return folded
 
-    def __init__(self, evaluator: Evaluator, max_bytes: int) -> None:
+
+class _Folding:
+    """The rewritten form of each node; `pending` holds calls of constants, which are evaluated where one is needed.
+
+    `of_data`: calls whose dims depend on the values of constants are evaluated when they are met.
+    """
+
+    def __init__(self, evaluator: Evaluator, max_bytes: int, of_data: bool = False) -> None:
         self.evaluator = evaluator
         self.max_bytes = max_bytes
+        self.of_data = of_data
         self.new: dict[int, Expr] = {}
         self.pending: set[int] = set()  # of rewritten nodes that are foldable
         self.values: dict[int, Expr] = {}
@@ -83,7 +116,21 @@ class _Folding:
             if self.may_fold(made):
                 self.pending.add(id(made))
                 return made
-        return rebuild(node, [self.value(child) for child in children])
+        made = rebuild(node, [self.value(child) for child in children])
+        return self.with_dims(made) if self.of_data and is_op_call(made) else made
+
+    def with_dims(self, call: Expr) -> Expr:
+        """The value of a call whose dims its constant operands decide, if it is not too large; else the call."""
+        if _bytes(call.checked_type) is not None or not self.evaluator.is_constant(call):
+            return call
+        try:
+            found = _constants(self.evaluator.result(call), call.span)
+        except OpgenError:  # running it says so
+            return call
+        made_of = sum([_bytes(operand.checked_type) or 0 for operand in call.children()])
+        size = _bytes(found.checked_type)
+        assert size is not None
+        return found if size <= max(self.max_bytes, made_of) else call
 
     def may_fold(self, node: Expr) -> bool:
         """Whether all operands are constants, or calls that fold, and the value is not too large."""
@@ -124,6 +171,13 @@ class _Folding:
                 self.values[id(inner)] = made if found is None else found
                 self.alive.append(made)
         return self.values[id(node)]
+
+
+def _constants(arrays: Arrays, span: Span | None) -> Expr:
+    """The results of a call as a constant, or a tuple of them."""
+    if isinstance(arrays, tuple):
+        return Tuple(tuple([_constants(each, span) for each in arrays]), span=span)
+    return Constant(arrays, span=span)
 
 
 def _bytes(kind: Type) -> int | None:
