@@ -1,4 +1,4 @@
-"""Sixty small programs of TVM's documentation and tests, in its spelling; what differs stands beside each.
+"""More than sixty small programs of TVM's documentation and tests, in its spelling; what differs stands beside each.
 
     python examples/from_tvm.py          runs all, and prints what each is
     python examples/from_tvm.py -v       and what differs from TVM
@@ -307,6 +307,21 @@ def read_cached() -> None:
     s = te.create_schedule(c.op)
     cached = s.cache_read(a, "local", [b])
     s[cached].compute_at(s[b], b.op.axis[0])
+    runs_as_two_stages(s, [a, c])
+
+
+@program("topi's schedules ask for tags of its own; here the library derives what it asks, and tags are yours")
+def inlined_by_tag() -> None:
+    a = te.placeholder((4, 8), name="A")
+    with te.tag_scope(tag="injective"):
+        b = te.compute((4, 8), lambda i, j: a[i, j] + 1.0, name="B")
+    c = te.compute((4, 8), lambda i, j: b[i, j] * 2.0, name="C", tag="scale", attrs={"by": 2})
+    assert (c.op.tag, c.op.attrs["by"]) == ("scale", 2)
+    s = te.create_schedule(c.op)
+    for each in c.op.inputs():
+        if each.op.tag == "injective":
+            s[each].compute_inline()
+    assert "B[" not in str(rt.lower(s, [a, c]))
     runs_as_two_stages(s, [a, c])
 
 

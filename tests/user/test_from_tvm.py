@@ -1,4 +1,4 @@
-"""The programs of examples/from_tvm.py: sixty, each of which runs."""
+"""The programs of examples/from_tvm.py: more than sixty, each of which runs."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def loaded() -> ModuleType:
 PROGRAMS = {each.name: each for each in loaded().PROGRAMS}
 
 
-def test_there_are_sixty() -> None:
+def test_there_are_more_than_sixty() -> None:
     functions = [
         each for each in ast.parse(PATH.read_text(encoding="utf-8")).body if isinstance(each, ast.FunctionDef)
     ]
     assert list(PROGRAMS) == [each.name for each in functions if each.decorator_list]
-    assert len(PROGRAMS) == 60
+    assert len(PROGRAMS) > 60
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -63,7 +63,7 @@ def replace_inputs(op: Operation, mapping: Mapping[Tensor, Tensor]) -> Operation
     if not changed or isinstance(op, Placeholder):
         return op
     if isinstance(op, Compute):
-        return Compute(op.axes, replace_tensors(op.body, changed))
+        return replace(op, body=replace_tensors(op.body, changed))
     if isinstance(op, Update):
         return Update(
             changed.get(op.base, op.base),

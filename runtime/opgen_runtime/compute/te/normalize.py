@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ...base.arith import (
     Expr,
@@ -52,7 +53,7 @@ def normalize(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 def _normalize_compute(name: str, op: Compute) -> Compute:
     body = _Hoister(name, op.axes, frozenset()).run(without_idle_choices(op.body, op.axes))
-    return op if body is op.body else Compute(op.axes, body)
+    return op if body is op.body else replace(op, body=body)
 
 
 def _normalize_scan(scan: Scan, done: dict[Tensor, Tensor]) -> None:

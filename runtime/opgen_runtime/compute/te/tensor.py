@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import ClassVar
+from types import MappingProxyType
+from typing import ClassVar, Final
 
 import numpy as np
 
 from ...base.arith.expr import Const, Expr, Shape, Var
 from ...base.vocabulary import DType, dataclass
 from .loop_ir import LoopIRFunction
+
+_NO_ATTRS: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -44,7 +47,9 @@ class Tensor:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Operation:
-    """What defines one or more tensors."""
+    """What defines one or more tensors; `tag` is a note of users for schedules of their own."""
+
+    tag: str = field(default="", kw_only=True)
 
     def inputs(self) -> tuple[Tensor, ...]:
         """The tensors read, each once, in order of first use."""
@@ -63,11 +68,13 @@ class Compute(Operation):
     """`body` over the `axes`, which have the extents of the tensor's shape.
 
     `body` may hold `Reduce` nodes anywhere.  A body whose root is a `Reduce` is a reduction stage
-    (`te.normalize` hoists other reductions into stages of their own where it can).
+    (`te.normalize` hoists other reductions into stages of their own where it can).  `attrs` are notes of users, as
+    `tag` is.
     """
 
     axes: tuple[IterVar, ...]
     body: Expr
+    attrs: Mapping[str, object] = field(default_factory=lambda: _NO_ATTRS, kw_only=True)
     _inputs: tuple[Tensor, ...] | None = field(default=None, init=False, repr=False)
 
     @property

@@ -2,6 +2,7 @@
 
 axes.py       arithmetic of axes, elements of tensors
 tensors.py    placeholder, compute, extern; var and reduce_axis
+tags.py       notes on what is computed: tag_scope
 reducers.py   sum and its kin; comm_reducer, of functions that users give
 scans.py      scan: recurrences along the first axis
 defined.py    tensors by their operations
@@ -34,6 +35,7 @@ from .functions import (
 )
 from .reducers import all, any, argmax, argmin, comm_reducer, max, min, prod, sum
 from .scans import scan
+from .tags import tag_scope
 from .tensors import compute, extern, placeholder, reduce_axis, size_var, var
 
 
@@ -73,6 +75,7 @@ __all__ = [
     "scan",
     "size_var",
     "sum",
+    "tag_scope",
     "truncdiv",
     "truncmod",
     "var",

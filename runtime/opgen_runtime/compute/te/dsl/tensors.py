@@ -21,6 +21,7 @@ from .axes import number
 from .defined import defining
 from .fold import Fold
 from .functions import const
+from .tags import noted
 
 _OF_BUFFERS: Final = ("ins", "outs")  # the parameters of a function that gives loop IR
 _OWN_NAMES: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -56,9 +57,15 @@ def _number(value: int | Const) -> object:
 
 @defining
 def compute(
-    shape: Sequence[int | Expr] | int | Expr, fcompute: Callable[..., object], name: str = "compute"
+    shape: Sequence[int | Expr] | int | Expr,
+    fcompute: Callable[..., object],
+    name: str = "compute",
+    tag: str = "",
+    attrs: Mapping[str, object] | None = None,
 ) -> Any:
     """A tensor with `out[i, j, ...] = fcompute(i, j, ...)`; of a tuple of values as many tensors.
+
+    `tag` and `attrs` are notes that schedules of users find again in `out.op.tag` and `out.op.attrs`.
 
     The axes have the names of the function's parameters, the dtype is that of the value; indices alone are int64.
     Raises ShapeError for a function of another number of indices, DTypeError for a value that is no number.  That
@@ -69,9 +76,19 @@ def compute(
     with comparing():
         given = fcompute(*(axis.var for axis in axes))
     if isinstance(given, Fold):
-        return given.tensors(name, axes)
-    if not isinstance(given, tuple | list):
-        return _computed(name, axes, given)
+        made = given.tensors(name, axes)
+    elif not isinstance(given, tuple | list):
+        made = _computed(name, axes, given)
+    else:
+        made = _computed_each(name, axes, given)
+    if isinstance(made, list):
+        return [noted(each, tag, attrs) for each in made]
+    return noted(made, tag, attrs)
+
+
+def _computed_each(name: str, axes: tuple[IterVar, ...], given: Sequence[object]) -> list[Tensor]:
+    """The tensors of several values."""
+    dims = tuple([axis.extent for axis in axes])
     return [
         _computed(f"{name}_{k}", data_axes(dims, [a.var.name for a in axes]), part, axes)
         for k, part in enumerate(given)
