@@ -210,7 +210,7 @@ class _Parser:
         return Tuple(tuple(fields)) if comma or len(fields) != 1 else fields[0]
 
     def op_call(self, name: Token) -> Expr:
-        op = Op.get(name.text)
+        op = self.made(name, lambda: Op.get(name.text))
         version = self.version(op)
         types: list[Type] = []
         if self.tokens.accept("["):

@@ -26,6 +26,7 @@ from .objects import (
 )
 from .op import (
     DEFAULT_PLEVEL,
+    KERNELS,
     Argument,
     Op,
     has_op,
@@ -39,7 +40,7 @@ from .op import (
 )
 
 __all__ = [
-    "DEFAULT_PLEVEL", "Argument", "Namespace", "Op", "TypeInfo", "_init_api", "add_finder", "class_info",
+    "DEFAULT_PLEVEL", "KERNELS", "Argument", "Namespace", "Op", "TypeInfo", "_init_api", "add_finder", "class_info",
     "get_global_func",
     "has_global_func", "has_op", "is_instance", "list_global_func_names", "list_ops", "loaded_ops",
     "origin_of", "provide_func", "register_class", "register_func", "register_op", "register_op_attr", "register_type",

@@ -19,6 +19,8 @@ from ..types import FuncType, RelationFunction, TypeRelation, TypeVar
 DEFAULT_PLEVEL: Final = 10
 RELATIONS: Final = "types.type_relation."
 """The namespace of type relations among the global functions."""
+KERNELS: Final = "kernel"
+"""The namespace of ops that are kernels of this process, each named for its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Op:
             return found
         if load_op(name) and name in _ops:
             return _ops[name]
-        raise RegistryError(f"no op is named {name!r}{did_you_mean(name, list_ops())}")
+        raise RegistryError(f"no op is named {name!r}{_why_not(name)}")
 
     @staticmethod
     def list_op_names() -> list[str]:
@@ -314,6 +316,20 @@ def list_ops() -> list[str]:
     if not _names:
         import_module(_INDEX)
     return sorted(set(_ops).union(*(names() for names in _names)))
+
+
+def _why_not(name: str) -> str:
+    """What else to say of a name that no op has: what is near to it, or how a kernel comes to have it."""
+    namespace, _, kernel = name.partition(".")
+    if namespace != KERNELS or not kernel:
+        return did_you_mean(name, list_ops())
+    own = kernel.rpartition("_")[0] or kernel
+    others = [each for each in list_ops() if each.startswith(f"{KERNELS}.{own}_")]
+    found = f"; of another text is {' and '.join(others)}" if others else ""
+    return (
+        f": it is that of the kernel {own!r}, written by hand in the process that printed it{found}; an op has the "
+        f"name as soon as a kernel of the same text is called here, on variables or in a traced function"
+    )
 
 
 def loaded_ops() -> list[Op]:

@@ -16,11 +16,12 @@ from opgen_runtime.base.errors import (
     ExecutorError,
     LoweringError,
     OpgenError,
+    ParseError,
     PassError,
     ShapeError,
 )
-from opgen_runtime.lower.tir.lowering.kernel_op import NAMESPACE, op_of
-from opgen_runtime.operator.registry import loaded_ops, remove_op
+from opgen_runtime.lower.tir.lowering.kernel_op import op_of
+from opgen_runtime.operator.registry import KERNELS, loaded_ops, remove_op
 
 X, W = np.arange(5, dtype="float32"), np.float32([1, 2, 3, 4, 5])
 
@@ -49,7 +50,7 @@ TWO = tir.parse("two(x: int8[1]) -> (y: int8[1], z: int8[1]):\n    y[0] = x[0]\n
 def registry() -> Iterator[None]:
     yield
     for op in loaded_ops():
-        if NAMESPACE in op.name.split("."):
+        if KERNELS in op.name.split("."):
             remove_op(op.name)
 
 
@@ -69,6 +70,22 @@ def test_a_call_is_a_call_of_an_op() -> None:
 def test_equal_kernels_are_one_op() -> None:
     assert op_of(tir.parse(str(scaled))) is op_of(scaled)
     assert op_of(tir.parse(str(scaled).replace("*", "+"))) is not op_of(scaled)
+
+
+def test_text_of_a_kernel_that_was_not_called_here() -> None:
+    module = rt.IRModule.from_expr(scaled(rt.var("x", shape=(5,)), rt.const(W)))
+    text, name = str(module), op_of(scaled).name
+    remove_op(name)
+    other = op_of(tir.parse(str(scaled).replace("*", "+"))).name
+    with pytest.raises(ParseError) as error:
+        rt.parse_module(text)
+    assert str(error.value).startswith(
+        f"line 2, column 3: no op is named {name!r}: it is that of the kernel 'scaled', written by hand in the process "
+        f"that printed it; of another text is {other}; an op has the name as soon as a kernel of the same text is "
+        f"called here, on variables or in a traced function"
+    )
+    scaled(rt.var("x", shape=(2,)), rt.var("w", shape=(2,)))
+    assert rt.structural_equal(rt.parse_module(text)["main"], module["main"])
 
 
 def test_open_dims_are_those_of_its_buffers() -> None:

@@ -11,7 +11,6 @@ import hashlib
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Final
 
 from ....base.errors import LoweringError, ShapeError, call_site
 from ....base.vocabulary import OpPattern
@@ -31,10 +30,9 @@ from ....operator import (
     TypeReporter,
     has_op,
 )
+from ....operator.registry import KERNELS
 from ..nodes.stmt import PrimFunc
 from .kernel_call import call, check_callable, result_shape
-
-NAMESPACE: Final = "kernel"
 
 
 def call_kernel(kernel: PrimFunc, *operands: Operand) -> Call:
@@ -51,8 +49,8 @@ def op_of(kernel: PrimFunc) -> Op:
     """The op of a kernel, registered when it is first asked for.  Raises LoweringError as `call_kernel` does."""
     digest = hashlib.blake2b(str(kernel).encode(), digest_size=16).hexdigest()
     name = f"{re.sub('[^A-Za-z0-9_]', '_', kernel.name)}_{digest[:8]}"
-    if has_op(f"{NAMESPACE}.{name}"):
-        return Op.get(f"{NAMESPACE}.{name}")
+    if has_op(f"{KERNELS}.{name}"):
+        return Op.get(f"{KERNELS}.{name}")
     check_callable(kernel)
     return register(_declaration(kernel, name, digest), __file__)
 
@@ -73,8 +71,8 @@ def _declaration(kernel: PrimFunc, name: str, digest: str) -> OpDeclaration:
         compute=None,
         extern=None,
         pattern=OpPattern.OPAQUE,
-        digest=f"{NAMESPACE} {digest}",
-        namespace=NAMESPACE,
+        digest=f"{KERNELS} {digest}",
+        namespace=KERNELS,
         derive=partial(_compute, kernel),
     )
 
