@@ -10,7 +10,7 @@ from functools import partial
 from typing import Protocol
 
 from ...base import arith
-from ...base.arith.expr import Expr, Shape, Var
+from ...base.arith.expr import Binary, Expr, Shape, Var
 from ...base.errors import LanguageError
 from ...base.vocabulary import INDEX, INT64, DType
 from ...operator import (
@@ -352,7 +352,20 @@ def _stored(made: Tensor, layout: tuple[str, str] | None, names: dict[str, Value
     indices = _exprs(canonical_indices([axis.var for axis in axes], stored, canonical))
     if isinstance(made.op, Compute):
         values = {old.var: index for old, index in zip(made.op.axes, indices, strict=True)}
-        body = arith.substitute(made.op.body, values)
+        body = _in_blocks(arith.substitute(made.op.body, values), axes)
     else:
         body = Read(made.dtype, made, indices)
     return Tensor(made.name, tuple(a.extent for a in axes), made.dtype, Compute(tuple(axes), body))
+
+
+def _in_blocks(body: Expr, axes: Sequence[IterVar]) -> Expr:
+    """The body with the blocks and the places in them that its axes are: `(c * 32 + c32) // 32` is `c`."""
+    known = arith.Analyzer()
+    for axis in axes:
+        known.bind(axis.var, 0, axis.extent)
+
+    def simpler(node: Expr) -> Expr | None:
+        is_place = isinstance(node, Binary) and node.op in ("floordiv", "floormod") and node.dtype is INDEX
+        return known.simplify(node) if is_place else None
+
+    return arith.rewrite(body, simpler)
