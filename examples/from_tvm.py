@@ -310,7 +310,9 @@ def read_cached() -> None:
     runs_as_two_stages(s, [a, c])
 
 
-@program("topi's schedules ask for tags of its own; here the library derives what it asks, and tags are yours")
+@program(
+    "topi's schedules ask for tags of its own; here the library derives what it asks, and tags are yours"
+)
 def inlined_by_tag() -> None:
     a = te.placeholder((4, 8), name="A")
     with te.tag_scope(tag="injective"):
@@ -346,6 +348,17 @@ def bounds_and_statements_alone() -> None:
     bounds = tir.infer_bound(s)
     assert set(bounds) == {s[b], s[c]}
     assert "C[i, j] = B[i, j] * 2.0" in tir.stmt_text(tir.schedule_ops(s, bounds))
+
+
+@program("tvm.tir.stmt_functor.substitute(stmt, {n: 4})")
+def substituted_dims() -> None:
+    n = te.var("n")
+    a = te.placeholder((n,), name="A")
+    b = te.compute((n,), lambda i: a[i] + 1.0, name="B")
+    lowered = rt.lower(te.create_schedule(b.op), [a, b])
+    assert (
+        tir.stmt_text(tir.substitute(lowered.body, {n: 4})) == "for i in range(4):\n    B[i] = A[i] + 1.0\n"
+    )
 
 
 @program(

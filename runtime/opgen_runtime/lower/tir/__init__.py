@@ -2,7 +2,8 @@
 
 nodes/           statements (stmt), walks over them (visit), over expressions (folding, relocate); building blocks of
                  loop nests (nest); expressions of vectors (vector); what a reduction is (combine); loop IR as people
-                 write it (builder); what it must be at either end of the phases (contract)
+                 write it (builder); values for variables of it (substitution); what it must be at either end of the
+                 phases (contract)
 lowering/        schedules to loop IR: what part of every stage is computed where it stands (bound), stages in their
                  loops (lower), reads and reductions inside expressions (values), reductions, scans, updates, tiles
                  that intrinsics compute (tensorize), kernels that people wrote (kernel_call), also as ops of the
@@ -56,6 +57,7 @@ from .nodes.stmt import (
     Store,
     TransposedLoad,
 )
+from .nodes.substitution import substitute
 from .nodes.text import stmt_text, to_text
 from .nodes.visit import block
 from .phases import FINAL, PHASES, Phase, PhaseRow, hooked, run_phases
@@ -120,6 +122,7 @@ __all__ = [
     "schedule_ops",
     "stmt_text",
     "store",
+    "substitute",
     "to_text",
     "unproved_accesses",
     "unrolled",
