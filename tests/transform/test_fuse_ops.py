@@ -14,7 +14,14 @@ from opgen_runtime import build, create_executor, dim, ir, ops, testing
 from opgen_runtime.base import Target
 from opgen_runtime.operator.registry import Op
 from opgen_runtime.operator.types import TensorType
-from opgen_runtime.transform import FuseOps, InferType, PassContext, Sequential
+from opgen_runtime.transform import (
+    DefuseOps,
+    FuseOps,
+    InferType,
+    PassContext,
+    Sequential,
+    extract_fused_functions,
+)
 from opgen_runtime.transform.fuse_ops import why_apart
 
 F = TensorType((2, 3), "float32")
@@ -530,3 +537,32 @@ def test_what_others_read_too_is_stored_once() -> None:
     k = ops.transpose(x("k", BATCHES), axes=(0, 2, 1))
     product = ops.matmul(x("q", TensorType((2, 1, 8), "float32")), k)
     assert segments(ir.Tuple((product, k))) == [["transpose"], ["matmul"]]
+
+
+UNFUSED = {
+    "a chain": ops.exp(ops.abs(x())),
+    "several kernels": ops.softmax(ops.relu(ops.dense(ops.exp(x()), x("w")))),
+    "several results": ir.Tuple(tuple(ops.split(x(), indices_or_sections=3, axis=1))),
+}
+
+
+@pytest.mark.parametrize("name", UNFUSED)
+def test_kernels_come_apart(name: str) -> None:
+    function = ir.Function(tuple(ir.free_vars(UNFUSED[name])), UNFUSED[name])
+    fused = FuseOps()(function)
+    assert not ir.structural_equal(fused, function)
+    assert ir.structural_equal(DefuseOps()(fused), function)
+    assert DefuseOps()(function) is function
+
+
+def test_kernels_by_their_structure() -> None:
+    """Two products of one structure are one kernel, and what is between them another."""
+    w = x("w", TensorType((3, 3), "float32"))
+    body = ops.dense(ops.softmax(ops.dense(x(), w)), w)
+    found = extract_fused_functions(ir.IRModule.from_expr(body))
+    calls = [each.body for each in found.values()]
+    assert [each.op.name for each in calls if isinstance(each, ir.Call) and isinstance(each.op, Op)] == [
+        "dense",
+        "softmax",
+    ]
+    assert list(found) == [ir.structural_digest(each) for each in found.values()]

@@ -16,6 +16,7 @@ fuse_ops.py         FuseOps
 gradient.py         reverse mode: the adjoints of variables (no pass: jit's gradients call it)
 loop_gradient.py    reverse mode through loops, with states kept or computed again
 loop_steps.py       how many steps a loop takes at most
+mac_number.py       how many products a program adds
 fold_constant.py    FoldConstant; and so on: one pass a file, named for it
 """
 
@@ -31,6 +32,7 @@ from .convert_layout import AlterOpLayout, ConvertLayout
 from .dead_code_elimination import DeadCodeElimination
 from .declared import DivToMul, RecogniseOps, SimplifyAlgebra, SimplifyExpr
 from .define import PassMaker, all_passes, function_pass, module_pass
+from .defuse_ops import DefuseOps
 from .eliminate_common_subexpr import EliminateCommonSubexpr
 from .eta_expand import EtaExpand
 from .evaluator import Evaluator
@@ -39,7 +41,7 @@ from .fold_constant import DynamicToStatic, FoldConstant
 from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
 from .fold_shift import FoldShift
 from .fold_static import FoldStatic
-from .fuse_ops import FuseOps, fuse, why_apart
+from .fuse_ops import FuseOps, extract_fused_functions, fuse, why_apart
 from .infer_named import infer
 from .infer_type import InferType, infer_type
 from .info import Option, PassInfo
@@ -48,6 +50,7 @@ from .inline import Inline
 from .input_layouts import with_input_layouts
 from .integer_products import IntegerProducts
 from .legalize import Legalize
+from .mac_number import get_total_mac_number
 from .partial_evaluate import PartialEvaluate
 from .remove_unused_functions import RemoveUnusedFunctions
 from .simplify_inference import SimplifyInference
@@ -57,14 +60,16 @@ from .winograd import Winograd
 
 __all__ = [
     "AlterOpLayout", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps", "CombineParallelBatchMatmul",
-    "CombineParallelConv2D", "CombineParallelDense", "ConfigKey", "ConvertLayout", "DeadCodeElimination", "DiffIR",
+    "CombineParallelConv2D", "CombineParallelDense", "ConfigKey", "ConvertLayout", "DeadCodeElimination",
+    "DefuseOps", "DiffIR",
     "DivToMul", "DynamicToStatic", "EliminateCommonSubexpr", "EtaExpand", "Evaluator", "FastMath", "FoldConstant",
     "FoldScaleAxis",
     "FoldShift", "FoldStatic", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
     "IntegerProducts", "Legalize", "ModulePass", "Option", "PartialEvaluate", "Pass", "PassContext", "PassInfo",
     "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "RecogniseOps", "RemoveUnusedFunctions", "Sequential",
     "SimplifyAlgebra", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "VerifyIR",
-    "Winograd", "all_passes", "config_keys", "facts", "find_pass", "function_pass", "fuse", "infer", "infer_type",
+    "Winograd", "all_passes", "config_keys", "extract_fused_functions", "facts",
+    "find_pass", "function_pass", "fuse", "get_total_mac_number", "infer", "infer_type",
     "module_pass", "register_config", "why_apart", "with_input_layouts",
 ]  # fmt: skip
 

@@ -15,7 +15,7 @@ nothing was joined stay one segment.
 from __future__ import annotations
 
 from ..base import Target
-from ..ir import Function, IRModule
+from ..ir import Function, IRModule, post_order, structural_digest
 from ..lower.library.fusion import (
     Groups,
     Node,
@@ -29,6 +29,7 @@ from ..lower.library.fusion import (
     partition,
     reasons,
 )
+from ..lower.library.fusion.dataflow import is_segment
 from .context import PassContext
 from .define import function_pass
 from .infer_type import InferType
@@ -55,6 +56,16 @@ def fuse(
         return function
     attrs = function.attrs
     return Function(function.params, body, function.ret_type, function.type_params, attrs, span=function.span)
+
+
+def extract_fused_functions(module: IRModule) -> dict[str, Function]:
+    """The kernels that the functions of a module are fused into, each once, by the digest of its structure."""
+    found: dict[str, Function] = {}
+    for function in FuseOps()(module).functions.values():
+        for node in post_order(function):
+            if isinstance(node, Function) and is_segment(node):
+                found.setdefault(structural_digest(node), node)
+    return found
 
 
 def why_apart(

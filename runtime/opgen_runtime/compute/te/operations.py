@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable
 
 from ...base.arith import post_order
-from ...base.arith.expr import Binary, Call, Expr
+from ...base.arith.expr import Binary, Call, Cast, Expr
 from .graph import tensor_order
-from .tensor import Compute, Placeholder, Read, Reduce, Tensor
+from .tensor import Compute, IterVar, Placeholder, Read, Reduce, Scan, Tensor
 
 
 def operations(outputs: Iterable[Tensor]) -> int | None:
@@ -27,6 +27,55 @@ def operations(outputs: Iterable[Tensor]) -> int | None:
             return None
         total += count * math.prod(extents)
     return total
+
+
+def products_added(outputs: Iterable[Tensor]) -> int | None:
+    """Products that reductions sum, each as often as that is done; None where extents are no ints."""
+    total = 0
+    for tensor in tensor_order(outputs):
+        bodies: list[tuple[Expr, Iterable[IterVar]]] = []
+        if isinstance(tensor.op, Compute):
+            bodies.append((tensor.op.body, tensor.op.axes))
+        elif isinstance(tensor.op, Scan):  # each state is a tensor of its own
+            bodies += [
+                (s.body, s.axes) for s in tensor.op.states if s.tensor is tensor and s.body is not None
+            ]
+        for body, axes in bodies:
+            each = _products_of_element(body)
+            times = _times(axes)
+            if each and times is not None:
+                total += each * times
+            elif each is None or each:
+                return None
+    return total
+
+
+def _products_of_element(body: Expr) -> int | None:
+    """The products that the reductions of one element sum; None where their extents are no ints."""
+    counted: dict[int, int] = {}
+    for node in post_order(body):
+        inner = sum([counted[id(child)] for child in node.children()])
+        if isinstance(node, Reduce):
+            own = inner + (node.combiner == "sum" and _is_product(node.value))
+            times = _times(node.axes) if own else 0
+            if times is None:
+                return None
+            inner = own * times
+        counted[id(node)] = inner
+    return counted[id(body)]
+
+
+def _is_product(value: Expr) -> bool:
+    while isinstance(value, Cast):
+        value = value.a
+    return isinstance(value, Binary) and value.op == "mul"
+
+
+def _times(axes: Iterable[IterVar]) -> int | None:
+    """The product of the extents; None where one is no int."""
+    extents = [axis.extent for axis in axes]
+    known = [extent for extent in extents if isinstance(extent, int)]
+    return math.prod(known) if len(known) == len(extents) else None
 
 
 def _of_element(body: Expr) -> int | None:
