@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from opgen_runtime import ir, ops
+from opgen_runtime.base.errors import RegistryError
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.transform import (
     DeadCodeElimination,
@@ -15,7 +16,7 @@ from opgen_runtime.transform import (
     FoldConstant,
     PassContext,
 )
-from tests.transform.whole import gives
+from tests.transform.whole import function, gives
 
 FOLDED = {
     "calls of constants": (
@@ -208,11 +209,21 @@ def test_what_keeps_its_name(name: str) -> None:
     gives(DeadCodeElimination(inline_once=True), NAMED[name])
 
 
+def test_a_name_to_skip_is_that_of_an_op() -> None:
+    with pytest.raises(RegistryError, match="no op is named 'expo'; did you mean 'exp'"):
+        EliminateCommonSubexpr(skip=("expo",))(function("fn (%x: [2]) { exp(%x) }"))
+
+
 def test_common_subexpressions_are_one() -> None:
     gives(
         EliminateCommonSubexpr(),
         "fn (%x: [2]) { %0 = exp(%x); %1 = exp(%x); %2 = add(%0, 1f); %3 = add(%1, 1f); multiply(%2, %3) }",
         "fn (%x: [2]) { %0 = exp(%x); %2 = add(%0, 1f); multiply(%2, %2) }",
+    )
+    gives(
+        EliminateCommonSubexpr(skip=("exp",)),
+        "fn (%x: [2]) { %0 = exp(%x); %1 = exp(%x); %2 = abs(%x); %3 = abs(%x); ((%0, %1), (%2, %3)) }",
+        "fn (%x: [2]) { %0 = exp(%x); %1 = exp(%x); %2 = abs(%x); ((%0, %1), (%2, %2)) }",
     )
     before = "fn (%x: [2]) { %0 = exp(%x); %1 = exp(%x); add(%0, %1) }"
     found = EliminateCommonSubexpr()(gives_function(before))

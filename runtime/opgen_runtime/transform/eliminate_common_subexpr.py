@@ -3,7 +3,8 @@
     add(exp(%x), exp(%x))        %0 = exp(%x); add(%0, %0)
 
 Two expressions are one if they are the same op, or tuple, of the same operands, and the second stands where the first
-is computed in any case: in its block or in one inside it.  What only a branch computes is not taken out of it.
+is computed in any case: in its block or in one inside it.  What only a branch computes is not taken out of it.  With
+`skip=("exp",)` calls of that op stay as many as they are.
 """
 
 from __future__ import annotations
@@ -17,13 +18,18 @@ from ..lower.library.fusion.dataflow import is_segment
 from ..operator import Op
 from .context import PassContext
 from .define import function_pass
+from .info import Option
 
 _TRIED = 8  # so many earlier equals are looked at, so that the work stays linear where none of them encloses
+OPTIONS = {"skip": Option((), "The names of ops whose calls stay, each by itself.")}
 
 
-@function_pass(opt_level=3, preserves=("InferType",))
-def EliminateCommonSubexpr(function: Function, module: IRModule, context: PassContext) -> Function:
-    """Equal expressions of a block become one node."""
+@function_pass(opt_level=3, preserves=("InferType",), options=OPTIONS)
+def EliminateCommonSubexpr(
+    function: Function, module: IRModule, context: PassContext, *, skip: tuple[str, ...]
+) -> Function:
+    """Equal expressions of a block become one node.  Raises RegistryError for a name in `skip` that no op has."""
+    skipped = {Op.get(name) for name in skip}
     order = post_order(function, is_segment)
     blocks = blocks_of(function, order)
     new: dict[int, Expr] = {}
@@ -32,7 +38,8 @@ def EliminateCommonSubexpr(function: Function, module: IRModule, context: PassCo
     for node in order:
         made = node if is_segment(node) else rebuild(node, [new[id(child)] for child in node.children()])
         alive.append(made)
-        key, block = _key(made), blocks.at.get(id(node))
+        stays = isinstance(made, Call) and made.op in skipped
+        key, block = None if stays else _key(made), blocks.at.get(id(node))
         if key is not None and block is not None:
             equals = known.setdefault(key, [])
             for where, equal in equals[-_TRIED:]:
