@@ -23,6 +23,7 @@ from .attrs import (
 )
 from .registry import (
     DEFAULT_PLEVEL,
+    KERNELS,
     Op,
     has_op,
     list_ops,
@@ -85,6 +86,7 @@ from .types.shapes import prefer
 
 __all__ = [
     "DEFAULT_PLEVEL",
+    "KERNELS",
     "REQUIRED",
     "Assumption",
     "AttrField",

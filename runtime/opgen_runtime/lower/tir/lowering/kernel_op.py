@@ -19,6 +19,7 @@ from ....declaration import OpDeclaration, register
 from ....declaration.compute import OperandTensors
 from ....ir import Call, Operand, make_call
 from ....operator import (
+    KERNELS,
     Attrs,
     Binding,
     Input,
@@ -30,7 +31,6 @@ from ....operator import (
     TypeReporter,
     has_op,
 )
-from ....operator.registry import KERNELS
 from ..nodes.stmt import PrimFunc
 from .kernel_call import call, check_callable, result_shape
 
