@@ -8,13 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import opgen_runtime as rt
 from opgen_runtime import ir, ops, te
 from opgen_runtime.base.target import Target
+from opgen_runtime.lower import tir
 from opgen_runtime.lower.library.schedules import generic
 from opgen_runtime.lower.library.schedules.common.plan import inline_cheap
 from opgen_runtime.lower.library.schedules.convolution.depthwise_spatial import match_filter
-from opgen_runtime.lower.library.segment import segment_of
+from opgen_runtime.lower.library.segment import Segment, segment_of
 from opgen_runtime.lower.schedule import Split, Stage, create_schedule
+from opgen_runtime.lower.tir.nodes.stmt import If, Store
+from opgen_runtime.lower.tir.nodes.visit import statements
 from tests.lower.library.test_contractions import agrees, var
 
 CPU = Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1")
@@ -85,6 +89,31 @@ def test_tiles_are_parts_of_about_the_same_size(side: int, tile: tuple[int, int]
     schedule = generic(_outputs(side, 3, 4, padding=(1, 1)), CPU)
     splits = [each for each in schedule.stages[-1].relations if isinstance(each, Split)]
     assert tuple(each.factor for each in splits[:2]) == tile
+
+
+def _segment(height: object, width: object, **attrs: object) -> Segment:
+    data = ir.Var("data", rt.TensorType((1, 4, height, width), "float32"))
+    weight = var("weight", 4, 1, 3, 3)
+    body = ops.conv2d(data, weight, groups=4, **attrs)
+    return segment_of(ir.Function((data, weight), body, attrs={"Primitive": 1}), CPU)
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 2)])
+@pytest.mark.parametrize("padding", [(0, 0), (1, 1)])
+def test_tiles_of_open_planes_are_whole(padding: tuple[int, int], strides: tuple[int, int]) -> None:
+    """Nothing is guarded but the store, and nothing that the sum reads is undefined."""
+    segment = _segment(rt.dim("h"), rt.dim("w"), padding=padding, strides=strides)
+    func = tir.lower(generic(segment.outputs, CPU), segment.inputs, segment.outputs, "f")
+    guards = [node for node in statements(func.body) if isinstance(node, If)]
+    assert len(guards) == 2, "of rows and columns"
+    stored = {each.buffer.name for guard in guards for each in statements(guard) if isinstance(each, Store)}
+    assert stored == {func.outputs[0].name}
+
+
+def test_where_rows_alone_are_open_they_are_guarded() -> None:
+    segment = _segment(rt.dim("h"), 28, padding=(1, 1))
+    stages = generic(segment.outputs, CPU).stages
+    assert [each.origin for each in stages if each.origin.startswith("round_up")] == []
 
 
 def _found(outputs: Sequence[te.Tensor]) -> set[Stage]:

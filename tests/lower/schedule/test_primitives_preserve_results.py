@@ -133,7 +133,7 @@ def congruent(draw: st.DrawFn) -> Program:
 @settings(max_examples=120)
 @given(st.data(), st.one_of(programs(), congruent()))
 def test_repacked_stages(data: st.DataObject, program: Program) -> None:
-    """Axes divided, flattened and permuted, congruences solved, conditions pushed into factors, factors packed."""
+    """Axes divided, rounded up, flattened and permuted; congruences solved; conditions pushed into factors; packing."""
     schedule = create_schedule(program.outputs)
     for stage in list(schedule.stages):
         if stage.body is None:
@@ -150,6 +150,9 @@ def test_repacked_stages(data: st.DataObject, program: Program) -> None:
         if data.draw(st.booleans()):
             factors = {axis: data.draw(st.integers(1, 4)) for axis in stage.axes if data.draw(st.booleans())}
             made = schedule[schedule.divide(stage.tensor, factors, data.draw(st.booleans()))]
+        if data.draw(st.booleans()):
+            multiples = {axis: data.draw(st.integers(1, 4)) for axis in made.axes if data.draw(st.booleans())}
+            made = schedule[schedule.round_up(made.tensor, multiples)]
         if data.draw(st.booleans()):
             count = data.draw(st.integers(1, len(made.axes)))
             made = schedule[schedule.flatten(made.tensor, count, data.draw(st.sampled_from([1, 4])))]

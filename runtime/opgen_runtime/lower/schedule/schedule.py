@@ -14,7 +14,7 @@ from .rewriting.dot_product import dotted
 from .rewriting.gemm_col2im import gemm_and_col2im
 from .rewriting.operand_staging import staged_operand
 from .rewriting.partials import partials
-from .rewriting.repack import divided, flattened, packed, padded, permuted
+from .rewriting.repack import divided, flattened, packed, padded, permuted, rounded_up
 from .rewriting.residues import pushed, simplified, solved
 from .rewriting.rolling_buffers import RollingBuffers
 from .rewriting.separable_reduction import separated_reduction
@@ -107,6 +107,16 @@ class Schedule(ScheduleBase):
         """
         stage = self._fresh(tensor, "pad")
         return self._repacked(stage, *padded(stage, axis, multiple), "pad")
+
+    @primitive
+    def round_up(self, tensor: Tensor, multiples: Mapping[IterVar, int]) -> Tensor:
+        """C[i] = f(A[i])  -->  C_whole[i] = f(A[i] if i < n else 0) for a multiple of elements; C[i] = C_whole[i]
+
+        Each axis in `multiples` becomes a multiple of its number long; elements beyond the tensor's are not defined.
+        Returns the new tensor; its stage takes over the body.  Refuses stages with scheduled loops.
+        """
+        stage = self._fresh(tensor, "round_up")
+        return self._repacked(stage, *rounded_up(stage, multiples), "round_up")
 
     @primitive
     def divide(self, tensor: Tensor, factors: Mapping[IterVar, int], first: bool = False) -> Tensor:

@@ -1,9 +1,10 @@
 """Primitives that change how the elements of a stage, or of one of its operands, lie in memory: flatten, permute,
-divide and pack."""
+pad, round_up, divide and pack."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 from ....base.arith import (
     Analyzer,
@@ -15,6 +16,8 @@ from ....base.arith import (
     floormod,
     free_vars,
     is_size,
+    le,
+    logical_and,
     lt,
     minimum,
     post_order,
@@ -104,6 +107,43 @@ def padded(stage: Stage, axis: IterVar, multiple: int) -> tuple[Tensor, Expr]:
     return tensor, Read(body.dtype, tensor, tuple(own.var for own in stage.axes))
 
 
+def rounded_up(stage: Stage, multiples: Mapping[IterVar, int]) -> tuple[Tensor, Expr]:
+    """The tensor in which each axis of `multiples` has a multiple of so many elements, and the stage's new body.
+
+    Those beyond the stage's own are not defined; nothing is read for them that is not there.
+    """
+    for axis, number in multiples.items():
+        if not any(axis is own for own in stage.axes) or number < 1:
+            raise ScheduleError(
+                f"round_up of {axis.var.name} to a multiple of {number} on stage {stage.name}: "
+                "it needs a data axis and a multiple of at least 1"
+            )
+    extents = [
+        ceil_div(own.extent, multiples[own]) * multiples[own] if own in multiples else own.extent
+        for own in stage.axes
+    ]
+    axes = tuple(
+        IterVar(Var(INDEX, own.var.name), extent) for own, extent in zip(stage.axes, extents, strict=True)
+    )
+    values: dict[Var, Expr] = {old.var: new.var for old, new in zip(stage.axes, axes, strict=True)}
+    moving = {values[axis.var] for axis in multiples}
+    assert stage.body is not None
+
+    def guarded(node: Expr) -> Expr | None:
+        if not isinstance(node, Read):
+            return None
+        inside = [
+            logical_and(le(0, index), lt(index, extent))
+            for index, extent in zip(node.indices, node.tensor.shape, strict=True)
+            if not moving.isdisjoint(free_vars(index))
+        ]
+        return _or_zero(reduce(logical_and, inside), node) if inside else None
+
+    body = Analyzer().simplify(rewrite(substitute(stage.body, values), guarded))
+    tensor = Tensor(f"{stage.name}_whole", tuple(own.extent for own in axes), body.dtype, Compute(axes, body))
+    return tensor, Read(body.dtype, tensor, tuple(own.var for own in stage.axes))
+
+
 def divided(stage: Stage, factors: Mapping[IterVar, int], first: bool) -> tuple[Tensor, Expr]:
     """The tensor in which some axes of a stage are two, a quotient and a remainder, and the stage's new body.
 
@@ -152,10 +192,14 @@ def _limited(body: Expr, inside: Sequence[Expr]) -> Expr:
         def guarded(node: Expr, moving: set[Var] = moving, condition: Expr = condition) -> Expr | None:
             if not isinstance(node, Read) or moving.isdisjoint(free_vars(node)):
                 return None
-            return select(condition, node, const(False if node.dtype.is_bool else 0, node.dtype))
+            return _or_zero(condition, node)
 
         body = rewrite(body, guarded)
     return body
+
+
+def _or_zero(condition: Expr, read: Read) -> Expr:
+    return select(condition, read, const(False if read.dtype.is_bool else 0, read.dtype))
 
 
 def packed(

@@ -6,12 +6,13 @@ plane share.
 Where no axis moves the filter alone there is nothing to pack for it (that would be a contraction): depthwise
 convolutions and their like.  A plane of the image is read once, with the padding around it, for all its windows.
 A vector of columns of several rows stays in registers; the steps of the window along the rows are unrolled, so that
-a line that is read serves every row of the tile.
+a line that is read serves every row of the tile.  Where lines are open all tiles are whole, and guards are around the
+stores alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from .....base import Target
 from .....base.arith import Binary, Expr, Var, post_order
@@ -19,12 +20,12 @@ from .....base.vocabulary import dataclass
 from .....compute.te.tensor import IterVar, Read, Reduce
 from ....schedule import Schedule, Stage, positions, simplified, slope
 from ...heuristics import MAX_OPEN_ROWS, MIN_COLUMNS
-from ..common.access import analyse, contiguous_groups, is_shared, likely, likely_extent
+from ..common.access import Accesses, analyse, contiguous_groups, is_shared, likely, likely_extent
 from ..common.parameters import WINDOW_ROWS, WINDOW_STEPS
 from ..common.plan import leader_of
 from ..common.products import is_plain, is_sum_of_products, vars_of
 from ..common.rule import WhyNot
-from ..elementwise import staged_operand_of
+from ..elementwise import staged_operand_of, vectorize_inner
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,11 @@ def schedule_filter(schedule: Schedule, stage: Stage, target: Target) -> list[St
     """Loops for a sum over windows; gives the stages that have loops then."""
     leader = leader_of(schedule, stage)
     schedule.simplify(stage.tensor)
-    assert isinstance(stage.body, Reduce)
-    found = _window_of(stage.axes, stage.body, target)
-    assert found is not None
-    staging = staged_operand_of(schedule, stage, found.image, target)
-    accesses = analyse(stage.body, stage.body.value.dtype)
-    rows, lanes = _tile_of(stage, target.lanes(accesses.widest), target)
+    rows, lanes = _tile_of(stage, target.lanes(_accesses_of(stage).widest), target)
+    stage = _in_whole_tiles(schedule, stage, _found(stage, target).image, leader, (rows, lanes))
+    found = _found(stage, target)
+    staging = _staged(schedule, stage, found.image, lanes, target)
+    accesses = _accesses_of(stage)
     rest = [axis for axis in stage.reduce_axes if axis is not found.sliding]
     stage.reorder(*rest, found.sliding)
     if isinstance(found.sliding.extent, int) and found.sliding.extent <= WINDOW_STEPS.of(target):
@@ -115,6 +115,58 @@ def schedule_filter(schedule: Schedule, stage: Stage, target: Target) -> list[St
     if shared:
         leader.parallel(around)
     return [leader, stage, *([] if staging is None else [staging])]
+
+
+def _found(stage: Stage, target: Target) -> SpatialWindow:
+    assert isinstance(stage.body, Reduce)
+    found = _window_of(stage.axes, stage.body, target)
+    assert found is not None
+    return found
+
+
+def _accesses_of(stage: Stage) -> Accesses:
+    assert isinstance(stage.body, Reduce)
+    return analyse(stage.body, stage.body.value.dtype)
+
+
+def _in_whole_tiles(
+    schedule: Schedule, stage: Stage, image: Expr, leader: Stage, tile: tuple[int, int]
+) -> Stage:
+    """The stage; where lines are open, the one that computes whole tiles, of which the leader stores what there is.
+
+    The image is 0 beyond its end then: no step of the sum has masks, and the code of a tile is there once.  Where rows
+    alone are open, their guards are branches, which take no longer.
+    """
+    every = (*stage.axes, *stage.reduce_axes)
+    if isinstance(stage.axes[-1].extent, int) or isinstance(positions(every, image), str):
+        return stage
+    sizes = zip(stage.axes[-2:], tile, strict=True)
+    opened = {axis: size for axis, size in sizes if not isinstance(axis.extent, int)}
+    return _rounded_up(schedule, stage, opened, is_inlined=stage is not leader)
+
+
+def _rounded_up(
+    schedule: Schedule, stage: Stage, multiples: Mapping[IterVar, int], is_inlined: bool
+) -> Stage:
+    """The stage that computes so many more elements; the one that reads it has no loops of its own if `is_inlined`."""
+    made = schedule[schedule.round_up(stage.tensor, multiples)]
+    if is_inlined:
+        stage.compute_inline()
+    schedule.normalize()
+    return made
+
+
+def _staged(schedule: Schedule, stage: Stage, image: Expr, lanes: int, target: Target) -> Stage | None:
+    """The stage that holds a plane of the image with what is around it; None for an image that is read as it lies.
+
+    Lines of any length are whole vectors, one an iteration: most have few, and none is left over.
+    """
+    if is_plain(image) or isinstance(stage.axes[-1].extent, int):
+        return staged_operand_of(schedule, stage, image, target)
+    staging = schedule[schedule.stage_operand(stage.tensor, image)]
+    made = _rounded_up(schedule, staging, {staging.axes[-1]: lanes}, is_inlined=True)
+    vectorize_inner(made, made.axes[-1], lanes, 1)
+    return made
 
 
 def _tile_of(stage: Stage, lanes: int, target: Target) -> tuple[int, int]:
