@@ -37,6 +37,43 @@ def test_a_remainder_becomes_two_pieces() -> None:
     )
 
 
+def test_a_quotient_beside_it_is_one_of_two_numbers() -> None:
+    m = rt.dim("m")
+    x = te.placeholder((m,), "float32", "x")
+    y = te.compute((48,), lambda i: te.if_then_else(i // m < 2, x[i % m], 0.0), "y")
+    schedule = create_schedule([y])
+    schedule[y].vectorize(schedule[y].split(schedule[y].axes[0], 16)[1])
+    found: list[tuple[str, str]] = []
+    run_phases(lower(schedule, [x], [y], "f"), lambda name, func: found.append((name, str(func))))
+    assert dict(found)["wrap_vectors"] == (
+        "f(x: float32[m]) -> (y: float32[48]):\n"
+        "    for i_o in range(3):\n"
+        "        if m >= 16:\n"
+        "            start = i_o * 16 % m\n"
+        "            y[ramp(i_o * 16, 1, 16)] = (x[ramp(start, 1, 16)] if ramp(start, 1, 16) < splat(m, 16)"
+        " else x[ramp(start - m, 1, 16)]) if (splat(i_o * 16 // m, 16) if ramp(start, 1, 16) < splat(m, 16)"
+        " else splat(i_o * 16 // m + 1, 16)) < splat(2, 16) else splat(0.0, 16)\n"
+        "        else:\n"
+        "            y[ramp(i_o * 16, 1, 16)] = x[ramp(i_o * 16, 1, 16) % splat(m, 16)]"
+        " if ramp(i_o * 16, 1, 16) // splat(m, 16) < splat(2, 16) else splat(0.0, 16)\n"
+    )
+
+
+def test_windows_of_open_planes_at_all_widths() -> None:
+    """Vectors of a plane as one line, which cross its rows."""
+    random = np.random.default_rng(0)
+    weight = random.integers(-3, 4, (8, 2, 3, 3)).astype(np.float32)
+    x = ir.Var("x", rt.TensorType((1, 4, 5, rt.dim("w")), "float32"))
+    body = ops.conv2d(x, ir.const(weight), groups=2, padding=(1, 1))
+    built = rt.build(ir.Function((x,), body), target="llvm -num-threads=1")
+    for width in (*range(1, 35), 47, 48, 61):
+        given = random.integers(-3, 4, (1, 4, 5, width)).astype(np.float32)
+        around = np.pad(given, ((0, 0), (0, 0), (1, 1), (1, 1))).reshape(2, 2, 7, width + 2)
+        windows = np.lib.stride_tricks.sliding_window_view(around, (3, 3), axis=(2, 3))
+        wanted = np.einsum("gcyxrs,gocrs->goyx", windows, weight.reshape(2, 4, 2, 3, 3))
+        np.testing.assert_array_equal(built.run([given]), wanted.reshape(1, 8, 5, width), err_msg=str(width))
+
+
 MAKES: dict[str, tuple[Callable[[ir.Expr], ir.Expr], Callable[[np.ndarray], np.ndarray]]] = {
     "tile": (lambda x: ops.tile(x, reps=(2, 3)), lambda a: np.tile(a, (2, 3))),
     "wrap": (

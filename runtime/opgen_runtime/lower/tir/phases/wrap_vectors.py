@@ -7,7 +7,8 @@ if m >= 16:
     y[..] = x[ramp(start, 1, 16)] if ramp(start, 1, 16) < splat(m, 16) else x[ramp(start - m, 1, 16)]
 else: <as above>
 
-There is no vector division of positions, and elements that lie side by side need not be gathered.
+So is how often they have started: `ramp(a, 1, 16) // splat(m, 16)` is `a // m`, and one more behind the end.  There is
+no vector division of positions, and elements that lie side by side need not be gathered.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from ....base.arith import (
     Select,
     Var,
     const,
+    floordiv,
     floormod,
     ge,
     logical_and,
@@ -56,10 +58,15 @@ class _Wraps(StmtMutator):
             return s
         starts = [Var(INDEX, "start") for _ in wraps]
         pieces = [_pieces(node, start) for node, start in zip(wraps, starts, strict=True)]
+        rounds = [_rounds(node, piece.condition) for node, piece in zip(wraps, pieces, strict=True)]
 
         def known(node: Expr) -> Expr | None:
-            same = [k for k, wrap in enumerate(wraps) if node is wrap or _is_same(node, wrap)]
-            return pieces[same[0]] if same else None
+            if not isinstance(node, Binary) or node.dtype is not INDEX:
+                return None
+            made = {"floormod": pieces, "floordiv": rounds}.get(node.op, ())
+            return next(
+                (each for each, wrap in zip(made, wraps, strict=False) if _is_beside(node, wrap)), None
+            )
 
         made: Stmt = map_exprs(replace(s, value=rewrite(s.value, known)), _loaded)
         longer = [ge(_divisor(node), _positions(node).lanes) for node in wraps]
@@ -94,6 +101,12 @@ def _is_same(a: Expr, b: Expr) -> bool:
     return isinstance(a, Binary) and a.op == "floormod" and a.dtype is INDEX and structural_equal(a, b)
 
 
+def _is_beside(node: Binary, wrap: Expr) -> bool:
+    """Whether a node is a quotient or a remainder of what a wrap is one of."""
+    assert isinstance(wrap, Binary)
+    return structural_equal(node.a, wrap.a) and structural_equal(node.b, wrap.b)
+
+
 def _divisor(node: Expr) -> Expr:
     assert isinstance(node, Binary)
     assert isinstance(node.b, Splat)
@@ -112,6 +125,12 @@ def _pieces(node: Expr, start: Expr) -> Select:
     first = Ramp(INDEX, start, one, lanes)
     behind = Ramp(INDEX, start - _divisor(node), one, lanes)
     return Select(INDEX, lt(first, splat(_divisor(node), lanes)), first, behind)
+
+
+def _rounds(node: Expr, before: Expr) -> Select:
+    """The quotient beside a remainder: that of the first position `before` the end, and one more behind."""
+    lanes, first = _positions(node).lanes, floordiv(_positions(node).base, _divisor(node))
+    return Select(INDEX, before, splat(first, lanes), splat(first + 1, lanes))
 
 
 def _loaded(e: Expr) -> Expr:
