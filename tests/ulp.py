@@ -68,6 +68,42 @@ def _erfinv(x: mpf) -> mpf:
         return mpmath.erfinv(x) if abs(x) < 1 else mpmath.nan
 
 
+def _ndtri(p: mpf) -> mpf:
+    """By Newton's method on the logarithm of the probability, from the tail inwards."""
+    if not 0 < p < 1:
+        return mpmath.nan
+    with mpmath.workprec(300):
+        least = min(p, 1 - p)
+        x = -mpmath.sqrt(-2 * mpmath.log(least))
+        for _ in range(12):
+            chance = _ndtr(x)
+            density = mpmath.exp(-x * x / 2) / mpmath.sqrt(2 * mpmath.pi)
+            x -= mpmath.log(chance / least) * chance / density
+        return x if p < 0.5 else -x
+
+
+def _lgamma(x: mpf) -> mpf:
+    """Stirling's formula where the rest is below every precision at hand."""
+    if x < 1e10:
+        return mpmath.loggamma(x)
+    return (x - mpf(0.5)) * mpmath.log(x) - x + mpmath.log(2 * mpmath.pi) / 2 + 1 / (12 * x)
+
+
+def _above_0(function: Callable[[mpf], mpf]) -> Callable[[mpf], mpf]:
+    """Below 0 it has a zero between any two poles, about which no error is small beside the result."""
+    return lambda x: _in_200_bits(function, x) if x > 0 else mpmath.nan
+
+
+def _bessel(function: Callable[[mpf], mpf]) -> Callable[[mpf], mpf]:
+    """Up to where mpmath's series stay short."""
+    return lambda x: _in_200_bits(function, x) if abs(x) < 1e5 else mpmath.nan
+
+
+def _in_200_bits(function: Callable[[mpf], mpf], x: mpf) -> mpf:
+    with mpmath.workprec(200):
+        return function(x)
+
+
 EXACT: dict[str, Callable[[mpf], mpf]] = {
     "exp": mpmath.exp, "exp2": lambda x: mpmath.power(2, x), "expm1": mpmath.expm1, "log": mpmath.log,
     "log2": lambda x: mpmath.log(x, 2), "log10": mpmath.log10, "log1p": mpmath.log1p, "sqrt": mpmath.sqrt,
@@ -81,6 +117,11 @@ EXACT: dict[str, Callable[[mpf], mpf]] = {
     "elu": lambda x: x if x >= 0 else mpmath.expm1(x), "softsign": lambda x: x / (1 + abs(x)),
     "reciprocal": lambda x: 1 / x,
     "erfc": mpmath.erfc, "erfinv": _erfinv, "ndtr": _ndtr, "log_ndtr": lambda x: mpmath.log(_ndtr(x)),
+    "ndtri": _ndtri, "lgamma": _above_0(_lgamma), "digamma": _above_0(mpmath.digamma),
+    "trigamma": _above_0(lambda x: mpmath.polygamma(1, x)),
+    "i0": _bessel(lambda x: mpmath.besseli(0, x)), "i1": _bessel(lambda x: mpmath.besseli(1, x)),
+    "i0e": _bessel(lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x))),
+    "i1e": _bessel(lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x))),
     "sinc": mpmath.sincpi, "log_sigmoid": lambda x: -mpmath.log1p(mpmath.exp(-x)),
 }  # fmt: skip
 """Op (with `approximate` in parentheses) -> the function that it means."""

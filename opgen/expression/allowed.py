@@ -32,7 +32,7 @@ NUMPY: Final = _words(
     count_nonzero cross cumprod cumsum delete diag diagonal diff digitize divide divmod dot dsplit
     dstack einsum empty empty_like equal errstate exp exp2 expand_dims expm1 extract eye fabs finfo
     flatnonzero flip fliplr flipud float16 float32 float64 float_power floating floor floor_divide fmax
-    fmin fmod full full_like gcd greater greater_equal heaviside histogram hsplit hstack hypot identity
+    fmin fmod frexp full full_like gcd greater greater_equal heaviside histogram hsplit hstack hypot identity
     iinfo imag in1d indices inf inner insert int16 int32 int64 int8 integer interp intersect1d invert
     isclose isfinite isin isinf isnan isneginf isposinf issubdtype ix_ kron lcm ldexp left_shift less
     less_equal lexsort linspace log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not

@@ -25,6 +25,15 @@ def bent(x: mpf) -> mpf:
     return mpf(1) if x > 0 else mpmath.exp(x)
 
 
+def bessel_slope(order: int, x: mpf) -> mpf:
+    return (mpmath.besseli(order - 1, x) + mpmath.besseli(order + 1, x)) / 2
+
+
+def scaled_slope(order: int, x: mpf) -> mpf:
+    scale = mpmath.exp(-abs(x))
+    return scale * (bessel_slope(order, x) - mpmath.sign(x) * mpmath.besseli(order, x))
+
+
 SLOPES: dict[str, tuple[Slope, Sequence[float]]] = {
     "erfc": (lambda x: -2 / mpmath.sqrt(mpmath.pi) * mpmath.exp(-x * x), (-5, -0.3, 0.0, 1e-9, 2.0, 8.0)),
     "erfinv": (
@@ -38,6 +47,17 @@ SLOPES: dict[str, tuple[Slope, Sequence[float]]] = {
     ),
     "sinc": (lambda x: mpmath.diff(mpmath.sincpi, x), (-7.3, -0.6, -0.4, 1e-6, 0.1, 0.45, 2.25, 30.7)),
     "log_sigmoid": (lambda x: 1 / (1 + mpmath.exp(x)), (-700.0, -17.0, 0.0, 17.0, 600.0)),
+    "lgamma": (mpmath.digamma, (-3.3, -0.5, 1e-5, 0.7, 1.0, 2.0, 5.5, 40.0, 1e6)),
+    "digamma": (lambda x: mpmath.polygamma(1, x), (-3.3, -0.5, 1e-5, 0.7, 1.5, 5.5, 40.0, 1e6)),
+    "trigamma": (lambda x: mpmath.polygamma(2, x), (-3.3, 1e-5, 0.7, 1.5, 5.5, 40.0, 1e6)),
+    "i0": (lambda x: mpmath.besseli(1, x), (-60.0, -7.0, 0.0, 1e-6, 0.5, 7.9, 9.0, 80.0)),
+    "i1": (lambda x: bessel_slope(1, x), (-60.0, -7.0, 1e-6, 0.5, 7.9, 9.0, 80.0)),
+    "i0e": (lambda x: scaled_slope(0, x), (-600.0, -7.0, 0.5, 7.9, 9.0, 80.0)),
+    "i1e": (lambda x: scaled_slope(1, x), (-600.0, -7.0, 0.5, 7.9, 9.0, 80.0)),
+    "ndtri": (
+        lambda p: 1 / normal(mpmath.sqrt(2) * mpmath.erfinv(2 * p - 1)),
+        (1e-30, 1e-3, 0.2, 0.5, 0.6, 0.999),
+    ),
     "elu": (bent, (-40.0, -17.0, -1e-9, 3.0)),
     "celu": (bent, (-40.0, -17.0, -1e-9, 3.0)),
 }

@@ -184,5 +184,8 @@ def _as(tensor: Tensor, dtype: DType, name: str) -> Tensor:
 def zeros(like: Tensor) -> Tensor:
     """A tensor of zeros of the same shape and dtype."""
     return Tensor(
-        f"d_{like.name}", like.shape, like.dtype, Compute(data_axes(like.shape), const(0.0, like.dtype))
+        f"d_{like.name}",
+        like.shape,
+        like.dtype,
+        Compute(data_axes(like.shape), const(0.0 if like.dtype.is_float else 0, like.dtype)),
     )
