@@ -54,6 +54,12 @@ CALLS = {
         squeeze(np.expand_dims(a, 0)) | stack((a, b), 1) | std(a, 1) | sum(a, 0) | swapaxes(a, 0, 1)
         take(v, i - 1, mode='clip') | take_along_axis(a, i % 2, 0) | tensordot(a, s, 1) | tile(a, 2)
         trace(s) | transpose(a) | trapezoid(a, axis=1) | tril(s) | triu(s) | unstack(a) | vander(v)
+        quantile(a, 0.3, axis=1) | percentile(a, 30, 0) | nanquantile(q, 0.4, axis=0) | nanpercentile(q, 40, 1)
+        nanmedian(q, 1) | partition(v, 1) | lexsort((j[0], i[0])) | searchsorted(np.sort(v), w)
+        digitize(a, np.array([1.5, 2.5, 3.5])) | histogram_bin_edges(a, 4) | histogram(a, 4) | i0(a)
+        convolve(v, w) | correlate(v, w, 'full') | interp(v, np.sort(w), v) | gradient(a) | unwrap(3 * a, axis=1)
+        polyadd(v, w[:2]) | polysub(v, w) | polymul(v, w) | polyder(v) | polyint(v) | choose(i % 2, [a, b], mode='clip')
+        block([[a, b], [b, a]]) | resize(v, (2, 4)) | vecdot(a, b) | matvec(s, v) | vecmat(v, s)
         var(a, 0) | vdot(v, w) | vsplit(a, 2) | vstack((v, w)) | where(c, a, b) | zeros_like(a)
     """,
     "np.linalg": """
@@ -83,14 +89,11 @@ REASONS = {
         copyto fill_diagonal place put put_along_axis putmask
     """,
     _NO_OP: """
-        bitwise_count frexp gcd lcm ldexp nextafter spacing choose convolve correlate gradient i0 interp
-        packbits unpackbits digitize searchsorted unwrap block polyadd polyder polydiv polyfit polyint
-        polymul polysub poly ravel_multi_index unravel_index matvec vecmat vecdot asarray_chkfinite roots
-        resize histogram histogram2d histogram_bin_edges histogramdd
+        bitwise_count packbits unpackbits polydiv polyfit poly ravel_multi_index unravel_index asarray_chkfinite roots
+        histogram2d histogramdd
     """,
     _SORTED: """
-        argpartition lexsort nanargmax nanargmin nanmedian nanpercentile nanquantile partition percentile
-        quantile sort_complex
+        argpartition nanargmax nanargmin sort_complex
     """,
     _STATIC: """
         arange array asanyarray asarray ascontiguousarray asfortranarray bartlett blackman broadcast_shapes
@@ -164,12 +167,14 @@ def calls() -> dict[str, str]:
     return found
 
 
-_INTEGERS = ("bitwise", "invert", "shift")
+_INTEGERS = ("bitwise", "invert", "shift", "gcd", "lcm")
 
 
 def _of_ufunc(name: str, ufunc: np.ufunc) -> str:
     if ufunc is np.matmul:
         return "np.matmul(a, s)"
+    if ufunc is np.ldexp:
+        return "np.ldexp(a, i)"
     names = "ij" if any(word in ufunc.__name__ for word in _INTEGERS) else "ab"
     if ufunc in (np.arcsin, np.arccos, np.arctanh):
         names = "p"

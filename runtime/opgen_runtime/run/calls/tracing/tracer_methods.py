@@ -10,7 +10,9 @@ import numpy as np
 from ....base.errors import CallError
 from . import algebra as algebra  # these fill the tables
 from . import elements, shaping
+from . import ordered as ordered
 from . import reductions as reductions
+from . import sequences as sequences
 from . import vectors as vectors
 from .functions import METHODS, array_function
 from .indexing import index

@@ -79,6 +79,17 @@ def _parts(x: Tracer) -> tuple[Any, Any]:
     return ops.copysign(rest, x), whole
 
 
+def _spacing(x: Tracer) -> Any:
+    """The distance to the next float away from 0."""
+    return ops.subtract(ops.nextafter(x, ops.copysign(float("inf"), x)), x)
+
+
+def _ldexp(x: Tracer, exponent: Tracer) -> Any:
+    """Beyond 5000 nothing is left of a float, or it is infinite."""
+    bounded: Any = ops.clip(exponent, a_min=-5000, a_max=5000)
+    return ops.ldexp(x, to(bounded, np.int32))
+
+
 def _times(factor: float) -> Loop:
     return lambda x: ops.multiply(x, factor)
 
@@ -112,6 +123,12 @@ UFUNCS: Final[dict[np.ufunc, Rule]] = {
     np.signbit: "signbit",
     np.arctan2: "atan2",
     np.copysign: "copysign",
+    np.nextafter: "nextafter",
+    np.spacing: _spacing,
+    np.frexp: "frexp",
+    np.ldexp: _ldexp,
+    np.gcd: "gcd",
+    np.lcm: "lcm",
     np.deg2rad: _times(np.pi / 180.0),
     np.radians: _times(np.pi / 180.0),
     np.rad2deg: _times(180.0 / np.pi),

@@ -1,0 +1,200 @@
+"""numpy's functions of sequences: convolutions, interpolation, differences, polynomials, blocks and bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from .... import ops
+from ....base.errors import CallError
+from .functions import maps
+from .operands import tensor, to
+from .statistics import floats
+from .ufuncs import SPECIAL
+
+np: Any = numpy  # whose annotations know no tracers
+
+
+@maps("i0")
+def i0(x: Any) -> Any:
+    return ops.i0(floats(x))
+
+
+@maps("convolve")
+def convolve(a: Any, v: Any, mode: str = "full") -> Any:
+    x, y = np.ravel(tensor(a)), np.ravel(tensor(v))
+    x, y = (x, y) if x.shape[0] >= y.shape[0] else (y, x)
+    return _cut(_products(x, y), x.shape[0], y.shape[0], mode, (y.shape[0] - 1) // 2)
+
+
+@maps("correlate")
+def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    x, y = np.ravel(tensor(a)), np.ravel(tensor(v))[::-1]
+    n, m = max(x.shape[0], y.shape[0]), min(x.shape[0], y.shape[0])
+    return _cut(_products(x, y), n, m, mode, (m - 1) // 2 if x.shape[0] == n else m // 2)
+
+
+def _products(x: Any, y: Any) -> Any:
+    """The full convolution: sums of products of what lies opposite."""
+    n, m = x.shape[0], y.shape[0]
+    if not n or not m:
+        raise ValueError("operands of a convolution cannot be empty")
+    wide = np.concatenate([np.zeros(m - 1, x.dtype), x, np.zeros(m - 1, x.dtype)])
+    at = np.arange(n + m - 1)[:, None] + np.arange(m)
+    return np.sum(np.take(wide, at, mode="clip") * y[::-1], axis=-1, dtype=np.result_type(x.dtype, y.dtype))
+
+
+def _cut(full: Any, n: int, m: int, mode: str, start: int) -> Any:
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"mode must be one of full, same and valid; found {mode!r}")
+    return full if mode == "full" else full[start : start + n] if mode == "same" else full[m - 1 : n]
+
+
+@maps("interp")
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
+    at, points, values = (to(tensor(each), np.float64) for each in (x, xp, fp))
+    last = points.shape[0] - 1
+    j = np.clip(np.searchsorted(points, at, "right") - 1, 0, max(last - 1, 0))
+    low, high = (np.take(points, k, mode="clip") for k in (j, j + 1))
+    first, second = (np.take(values, k, mode="clip") for k in (j, j + 1))
+    found = (second - first) / np.where(high == low, 1.0, high - low) * (at - low) + first
+    found = np.where(at == points[last], values[last], found)
+    found = np.where(at > points[last], values[last] if right is None else right, found)
+    return np.where(at < points[0], values[0] if left is None else left, found)
+
+
+@maps("gradient")
+def gradient(f: Any, *varargs: float, axis: int | tuple[int, ...] | None = None) -> Any:
+    x = floats(f)
+    axes = tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    if any(np.ndim(step) for step in varargs) or len(varargs) not in (0, 1, len(axes)):
+        raise CallError("np.gradient while a function is traced takes one distance, or one for each axis")
+    steps = varargs * (len(axes) // len(varargs)) if varargs else (1.0,) * len(axes)
+    found = tuple([_slope(x, step, k) for step, k in zip(steps, axes, strict=True)])
+    return found[0] if len(found) == 1 else found
+
+
+def _slope(x: Any, step: float, axis: int) -> Any:
+    """Half the difference of both neighbours, that with the one at the ends."""
+    rows = np.moveaxis(x, axis, -1)
+    if rows.shape[-1] < 2:
+        raise ValueError(
+            "Shape of array too small to calculate a numerical gradient, at least 2 elements are required."
+        )
+    inner = (rows[..., 2:] - rows[..., :-2]) / (2.0 * step)
+    first, last = (rows[..., 1:2] - rows[..., :1]) / step, (rows[..., -1:] - rows[..., -2:-1]) / step
+    return np.moveaxis(np.concatenate([first, inner, last], axis=-1), -1, axis)
+
+
+@maps("unwrap")
+def unwrap(p: Any, discont: float | None = None, axis: int = -1, *, period: float = 2 * numpy.pi) -> Any:
+    rows = np.moveaxis(floats(p), axis, -1)
+    step = np.diff(rows)
+    half = period / 2
+    around = np.mod(step + half, period) - half
+    around = np.where(np.logical_and(around == -half, step > 0), half, around)
+    least = half if discont is None else discont
+    turned = np.where(np.abs(step) < least, 0.0, around - step)
+    return np.moveaxis(
+        np.concatenate([rows[..., :1], rows[..., 1:] + np.cumsum(turned, axis=-1)], -1), -1, axis
+    )
+
+
+@maps("polyadd")
+def polyadd(a1: Any, a2: Any) -> Any:
+    return np.add(*_of_one_length(a1, a2))
+
+
+@maps("polysub")
+def polysub(a1: Any, a2: Any) -> Any:
+    return np.subtract(*_of_one_length(a1, a2))
+
+
+def _of_one_length(a1: Any, a2: Any) -> list[Any]:
+    given = [np.atleast_1d(tensor(each)) for each in (a1, a2)]
+    length = max(each.shape[0] for each in given)
+    return [np.concatenate([np.zeros(length - each.shape[0], each.dtype), each]) for each in given]
+
+
+@maps("polymul")
+def polymul(a1: Any, a2: Any) -> Any:
+    return convolve(a1, a2)
+
+
+@maps("polyder")
+def polyder(p: Any, m: int = 1) -> Any:
+    found = tensor(p)
+    for _ in range(m):
+        found = found[:-1] * np.arange(found.shape[0] - 1, 0, -1)
+    return found
+
+
+@maps("polyint")
+def polyint(p: Any, m: int = 1) -> Any:
+    found = floats(p)
+    for _ in range(m):
+        found = np.concatenate([found / np.arange(found.shape[0], 0, -1), np.zeros(1, found.dtype)])
+    return found
+
+
+@maps("choose")
+def choose(a: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
+    if mode not in ("wrap", "clip"):
+        raise CallError(f"np.choose while a function is traced takes the modes wrap and clip; found {mode!r}")
+    places, given = tensor(a), [tensor(each) for each in choices]
+    count = len(given)
+    places = np.mod(places, count) if mode == "wrap" else np.clip(places, 0, count - 1)
+    found = given[0]
+    for k in range(1, count):
+        found = np.where(places == k, given[k], found)
+    return np.broadcast_to(found, np.broadcast_shapes(places.shape, *[each.shape for each in given]))
+
+
+@maps("block")
+def block(arrays: Any) -> Any:
+    def depth(part: Any) -> int:
+        return 1 + max(map(depth, part)) if isinstance(part, list) else 0
+
+    def joined(part: Any, left: int, ndim: int) -> Any:
+        if not isinstance(part, list):
+            x = tensor(part)
+            return np.reshape(x, (1,) * (ndim - x.ndim) + x.shape)
+        return np.concatenate([joined(each, left - 1, ndim) for each in part], axis=-left)
+
+    def leaves(part: Any) -> list[Any]:
+        return [leaf for each in part for leaf in leaves(each)] if isinstance(part, list) else [part]
+
+    levels = depth(arrays)
+    return joined(arrays, levels, max(levels, *[tensor(leaf).ndim for leaf in leaves(arrays)]))
+
+
+@maps("resize")
+def resize(a: Any, new_shape: int | Sequence[int]) -> Any:
+    x = np.ravel(tensor(a))
+    shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
+    if not x.shape[0]:
+        return np.zeros(shape, x.dtype)
+    return np.reshape(np.take(x, np.arange(numpy.prod(shape, dtype=int)) % x.shape[0], mode="clip"), shape)
+
+
+def _vecdot(x1: Any, x2: Any) -> Any:
+    return np.sum(np.multiply(tensor(x1), tensor(x2)), axis=-1)
+
+
+def _matvec(x1: Any, x2: Any) -> Any:
+    return np.matmul(tensor(x1), tensor(x2)[..., None])[..., 0]
+
+
+def _vecmat(x1: Any, x2: Any) -> Any:
+    return np.matmul(tensor(x1)[..., None, :], tensor(x2))[..., 0, :]
+
+
+SPECIAL.update(
+    {
+        getattr(np, name): function
+        for name, function in (("vecdot", _vecdot), ("matvec", _matvec), ("vecmat", _vecmat))
+        if hasattr(np, name)
+    }
+)
