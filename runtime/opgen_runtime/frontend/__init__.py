@@ -1,4 +1,5 @@
-"""Front ends: models of other systems as programs of declared ops.
+"""Front ends: models and arrays of other systems, on programs of declared ops.
 
 onnx/   ONNX models (optional extra `onnx`)
+dask/   arrays of Dask (optional extra `dask`)
 """

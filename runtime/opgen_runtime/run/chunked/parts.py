@@ -16,8 +16,10 @@ from .program import ChunkedProgram
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The regions `wanted`, in an order of all tensors; `before`: what stands for elements of the stage itself, at rows
-    of the axis that a scan runs along."""
+    """The regions `wanted`, in an order of all tensors; `steps`: of the reduce axes, where these are cut.
+
+    `before`: of a scan that goes on, the placeholder of its last elements, from `first` on along its axis.
+    """
 
     order: tuple[Tensor, ...]
     wanted: Mapping[Tensor, Region]

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from ...base import Target
 from ...base.vocabulary import dataclass
-from ...compute.te import Placeholder, Tensor
+from ...compute.te import Tensor
 from ...compute.te.regions import Need, extents_of
 from .blocks import Block, Operand
 from .chunks import Place, pieces_of, places_of
@@ -96,11 +96,6 @@ def _folds(stage: Stage, place: Place, keys: list[Key]) -> Iterator[Task]:
         if is_last:
             return
         level += 1
-
-
-def is_input(tensor: Tensor) -> bool:
-    """Whether a tensor is an operand or a constant of the program."""
-    return isinstance(tensor.op, Placeholder)
 
 
 def nbytes(tensor: Tensor) -> int:
