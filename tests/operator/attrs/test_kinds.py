@@ -71,7 +71,7 @@ reference: |
 tests:
 - {data: "float32[5]", order: forward}
 - {data: "float64[2, 2]", like: "Tensor[(7,), int8]", order: backward, factors: [0.5, null, true]}
-- {data: "float32[3]", order: forward, along: "attrs.log_softmax(axis=1)"}
+- {data: "float32[3]", order: forward, along: "attrs.glu(axis=1)"}
 """
 
 
@@ -152,12 +152,12 @@ def test_objects_are_declared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         suite.test_bounds(probe)
 
     x = rt.var("x", rt.TensorType((2,), "float32"))
-    settings = rt.ops.log_softmax(x, axis=0).attrs
+    settings = rt.ops.glu(x, axis=0).attrs
     like = rt.TensorType((3,), "int8")
     call = resized_like(x, like=like, order="backward", factors=[2.0, (None, "a")], along=settings)
     assert str(call).splitlines()[-1] == (
         'ops_of_objects.resized_like(%x, like=Tensor[(3,), int8], order="backward", factors=[2.0, [None, "a"]], '
-        "along=attrs.log_softmax(axis=0))"
+        "along=attrs.glu(axis=0))"
     )
     function = rt.Function((x,), call)
     module = rt.IRModule.from_expr(function)

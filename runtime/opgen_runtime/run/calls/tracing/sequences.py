@@ -10,7 +10,7 @@ import numpy
 from .... import ops
 from ....base.errors import CallError
 from .functions import maps
-from .operands import tensor, to
+from .operands import axes_of, one_axis, tensor, to
 from .statistics import floats
 from .ufuncs import SPECIAL
 
@@ -68,7 +68,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any
 @maps("gradient")
 def gradient(f: Any, *varargs: float, axis: int | tuple[int, ...] | None = None) -> Any:
     x = floats(f)
-    axes = tuple(range(x.ndim)) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
+    axes = tuple(range(x.ndim)) if axis is None else axes_of(axis, x.ndim)
     if any(np.ndim(step) for step in varargs) or len(varargs) not in (0, 1, len(axes)):
         raise CallError("np.gradient while a function is traced takes one distance, or one for each axis")
     steps = varargs * (len(axes) // len(varargs)) if varargs else (1.0,) * len(axes)
@@ -90,7 +90,8 @@ def _slope(x: Any, step: float, axis: int) -> Any:
 
 @maps("unwrap")
 def unwrap(p: Any, discont: float | None = None, axis: int = -1, *, period: float = 2 * numpy.pi) -> Any:
-    rows = np.moveaxis(floats(p), axis, -1)
+    p = floats(p)
+    rows = np.moveaxis(p, one_axis(axis, p.ndim), -1)
     step = np.diff(rows)
     half = period / 2
     around = np.mod(step + half, period) - half
