@@ -167,7 +167,7 @@ def upward(found: Iterable[Arrow], storeys: Iterable[Iterable[str]]) -> list[Arr
     return sorted(arrow for arrow in found if height[arrow[0]] <= height[arrow[1]])
 
 
-def crowded(package: Package, graph: Imports) -> dict[str, int]:
+def large_folders(package: Package, graph: Imports) -> dict[str, int]:
     """The folders that have more files of their own than one looks through, and how many."""
     modules = [name for name in graph if not package.folder.joinpath(*name.split(".")).is_dir()]
     files = Counter(name.rpartition(".")[0] for name in modules)
@@ -231,7 +231,7 @@ def main() -> int:
     for package in (RUNTIME, GENERATOR):
         graph = imports(package)
         print(figures(package, graph, ASIDE))
-        for folder, count in crowded(package, graph).items():
+        for folder, count in large_folders(package, graph).items():
             held = ordered_folders().get(f"{package.name}.{folder}", "nothing says which may import which")
             print(f"  {count} files in {folder}: {held}")
         for circle in circles(graph):

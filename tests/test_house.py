@@ -17,9 +17,9 @@ from .house import (
     arrows,
     circles,
     contracts,
-    crowded,
     figures,
     imports,
+    large_folders,
     ordered_folders,
     rooms,
     upward,
@@ -52,7 +52,7 @@ def test_few_rooms_and_few_arrows(package: Package, most_rooms: int, most_arrows
 @pytest.mark.parametrize("package", [RUNTIME, GENERATOR], ids=lambda package: package.name)
 def test_a_folder_of_many_files_has_layers_of_its_own(package: Package) -> None:
     """Who may import whom among more than 16 files is said by a contract; each generated file is an op."""
-    many = {f"{package.name}.{folder}" for folder in crowded(package, imports(package))}
+    many = {f"{package.name}.{folder}" for folder in large_folders(package, imports(package))}
     assert many - ordered_folders().keys() - GENERATED_FOLDERS == set()
 
 
@@ -125,9 +125,9 @@ def test_what_is_measured() -> None:
     assert upward(arrows(graph, 1), [["high"], ["low"]]) == [("low", "high")]
 
 
-def test_crowded_folders_are_found() -> None:
+def test_large_folders_are_found() -> None:
     names = [*[f"low.file{k}" for k in range(17)], *[f"high.file{k}" for k in range(16)], "low.base.arith"]
-    assert crowded(RUNTIME, _graph({name: [] for name in names})) == {"low": 17}
+    assert large_folders(RUNTIME, _graph({name: [] for name in names})) == {"low": 17}
 
 
 def _graph(imported: dict[str, list[str]]) -> Imports:

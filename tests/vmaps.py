@@ -30,7 +30,7 @@ from tests.gradients import suites
 ROWS = 3
 
 
-class _Result:
+class Result:
     """An array, with the face that `assert_close` asks for."""
 
     def __init__(self, array: np.ndarray) -> None:
@@ -120,7 +120,7 @@ def compare(
         assert isinstance(type_, TensorType)
         wide = type_.with_shape((ROWS, *type_.shape))
         assert_close(
-            _Result(result), expected, wide, inputs, declaration_of(op).pattern, f"{case}, {what}", structure
+            Result(result), expected, wide, inputs, declaration_of(op).pattern, f"{case}, {what}", structure
         )
 
 

@@ -124,16 +124,19 @@ def _values(calls: Sequence[SeparateCall]) -> dict[Tensor, Tensor]:
     """What the placeholders stand for."""
     values: dict[Tensor, Tensor] = {}
     for call in calls:
-        made = _called(Op.get(call.callee.full_name), call.attrs, [_type(each) for each in call.operands])
+        made = _called(
+            Op.get(call.callee.full_name), call.attrs, [type_of_operand(each) for each in call.operands]
+        )
         results = made(rebuilt(_flat(call.operands), values))
         values.update(zip(_flat(call.results), results, strict=True))
     return values
 
 
-def _type(operand: OperandTensors) -> Type:
+def type_of_operand(operand: OperandTensors) -> Type:
+    """The type of an operand of a call: of several tensors, or none, a tuple."""
     if isinstance(operand, Tensor):
         return TensorType(operand.shape, operand.dtype)
-    return TupleType(tuple([_type(each) for each in operand or ()]))
+    return TupleType(tuple([type_of_operand(each) for each in operand or ()]))
 
 
 def _called(op: Op, attrs: object, types: Sequence[Type]) -> Callable[[Sequence[Tensor]], tuple[Tensor, ...]]:

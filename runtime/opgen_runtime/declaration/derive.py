@@ -34,7 +34,7 @@ from ..operator import (
     Type,
     certainly_different,
 )
-from .called_gradients import Parts, pullback_through
+from .called_gradients import Parts, pullback_through, type_of_operand
 from .compute import OperandTensors
 from .declaration import OpDeclaration
 from .evaluate import CallTensors, call_tensors
@@ -138,14 +138,8 @@ def _states_its_gradient(callee: OpDeclaration) -> bool:
 def _derived_of_call(call: SeparateCall, wrt: str, cotangents: Sequence[OperandTensors]) -> Tensor:
     """The adjoint of an operand of a call, derived from what the called op computes."""
     given = (*call.operands, *call.results, *cotangents)
-    found = derived(call.callee, call.attrs, [_type_of(each) for each in given], wrt)
+    found = derived(call.callee, call.attrs, [type_of_operand(each) for each in given], wrt)
     return over_operands(found, given)[0]
-
-
-def _type_of(operand: OperandTensors) -> Type:
-    if isinstance(operand, Tensor):
-        return TensorType(operand.shape, operand.dtype)
-    return TupleType(tuple([_type_of(each) for each in operand or ()]))
 
 
 def ties_of(base: OpDeclaration) -> str:

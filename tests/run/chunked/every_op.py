@@ -26,6 +26,7 @@ from opgen_runtime.testing.compare import assert_close
 from opgen_runtime.testing.suite import Suite
 from tests.bridges.operands import arrays_of, attrs_of
 from tests.gradients import suites
+from tests.vmaps import Result
 
 
 def cut(extent: int, chance: random.Random) -> Any:
@@ -92,16 +93,6 @@ def compare(
         if (a.shape, a.dtype, a.tobytes()) != (b.shape, b.dtype, np.ascontiguousarray(b).tobytes()):
             pattern = declaration_of(suite.op).pattern
             assert_close(Result(a), b, each, inputs, pattern, f"{case}, {what}", structure)
-
-
-class Result:
-    """An array, with the face that `assert_close` asks for."""
-
-    def __init__(self, array: np.ndarray) -> None:
-        self.array = array
-
-    def numpy(self) -> np.ndarray:
-        return self.array
 
 
 def listed(found: Any) -> list[Any]:

@@ -109,13 +109,13 @@ def test_a_traced_loop() -> None:
     """What `jit` traces of a function is a program like others."""
 
     @rt.jit
-    def settled(x: object) -> object:
+    def converged(x: object) -> object:
         return rt.while_loop(
             lambda state: state[0] < 5, lambda state: (state[0] + 1, np.sin(state[1]) + x), (0, x)
         )
 
     x = np.ones((2, 3), np.float32)
-    program = settled.trace(x)
+    program = converged.trace(x)
     model = frontend.export(program)
     assert [node.op_type for node in model.graph.node] == ["Less", "Loop"]
     assert_equal_everywhere(program, {}, model, x, exact=True)

@@ -33,10 +33,10 @@ def flipud(m: Any) -> Any:
 @maps("rot90")
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     x, (first, second) = tensor(m), axes
-    turned = x
+    rotated = x
     for _ in range(k % 4):
-        turned = np.flip(np.swapaxes(turned, first, second), first)
-    return turned
+        rotated = np.flip(np.swapaxes(rotated, first, second), first)
+    return rotated
 
 
 @maps("atleast_2d")

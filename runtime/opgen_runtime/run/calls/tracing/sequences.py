@@ -97,9 +97,9 @@ def unwrap(p: Any, discont: float | None = None, axis: int = -1, *, period: floa
     around = np.mod(step + half, period) - half
     around = np.where(np.logical_and(around == -half, step > 0), half, around)
     least = half if discont is None else discont
-    turned = np.where(np.abs(step) < least, 0.0, around - step)
+    corrections = np.where(np.abs(step) < least, 0.0, around - step)
     return np.moveaxis(
-        np.concatenate([rows[..., :1], rows[..., 1:] + np.cumsum(turned, axis=-1)], -1), -1, axis
+        np.concatenate([rows[..., :1], rows[..., 1:] + np.cumsum(corrections, axis=-1)], -1), -1, axis
     )
 
 
