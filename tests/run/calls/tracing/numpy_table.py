@@ -64,7 +64,8 @@ CALLS = {
     """,
     "np.linalg": """
         cross(a, b) | diagonal(s) | matmul(a, s) | matrix_power(s, 3) | matrix_transpose(a) | multi_dot((a, s, v))
-        norm(a) | outer(v, w) | tensordot(a, s, axes=1) | trace(s) | vecdot(a, b) | vector_norm(a, axis=1)
+        norm(a, 1) | outer(v, w) | matrix_norm(a, ord=np.inf) | tensordot(a, s, axes=1) | trace(s) | vecdot(a, b)
+        vector_norm(a, axis=1)
     """,
     "np.fft": "fftshift(v) | ifftshift(v)",
 }
@@ -125,7 +126,7 @@ REASONS = {
         fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn eig eigvals
     """,
     _DECOMPOSES: """
-        cholesky cond det eigh eigvalsh inv lstsq matrix_norm matrix_rank pinv qr slogdet solve svd svdvals
+        cholesky cond det eigh eigvalsh inv lstsq matrix_rank pinv qr slogdet solve svd svdvals
         tensorinv tensorsolve
     """,
 }

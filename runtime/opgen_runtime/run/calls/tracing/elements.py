@@ -140,17 +140,28 @@ def allclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
 
 
 @maps("diff")
-def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     x = tensor(a)
     if n < 0:
         raise ValueError(f"order must be non-negative but got {n!r}")
     if x.ndim == 0 and n:
         raise ValueError("diff requires input that is at least one dimensional")
-    before: tuple[Any, ...] = (slice(None),) * (any_axis(axis, x.ndim) if n else 0)
+    at = any_axis(axis, x.ndim) if n else 0
+    before: tuple[Any, ...] = (slice(None),) * at
+    if n and not (prepend is None and append is None):
+        x = concatenate([_beside(each, x, at) for each in (prepend, x, append) if each is not None], at)
     for _ in range(n):
         function = np.not_equal if element(x.dtype).is_bool else np.subtract
         x = apply(function, x[(*before, slice(1, None))], x[(*before, slice(None, -1))])
     return x
+
+
+def _beside(each: Any, x: Tracer, axis: int) -> Tracer:
+    """What is put before or behind a tensor on an axis: a scalar stands for one slice."""
+    part = tensor(each)
+    if part.ndim:
+        return part
+    return broadcast_to(part, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))
 
 
 @maps("take", method="take")

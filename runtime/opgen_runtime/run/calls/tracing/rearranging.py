@@ -166,5 +166,8 @@ def kron(a: Any, b: Any) -> Any:
 
 @maps("vander")
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
-    powers = np.arange(x.shape[0] if N is None else N)
-    return np.power(tensor(x)[:, None], powers if increasing else powers[::-1])
+    base = tensor(x)
+    if base.ndim != 1:
+        raise ValueError("x must be a one-dimensional array or sequence.")
+    powers = np.arange(base.shape[0] if N is None else N)
+    return np.power(base[:, None], powers if increasing else powers[::-1])

@@ -253,23 +253,6 @@ def _taken_off(ddof: float, correction: float | None) -> float:
     return correction
 
 
-@maps("linalg.norm")
-def norm(x: Any, ord: int | str | None = None, axis: Axis = None, keepdims: Shared = False) -> Any:
-    """The square root of the sum of squares; its derivative at 0 counts as 0, a subgradient."""
-    given = _floating("linalg.norm", x, None)
-    axis = axis if axis is None or isinstance(axis, tuple) else int(axis)
-    if (axis is not None or ord is not None) and len(reduced_axes(axis, given.ndim)) not in (1, 2):
-        raise ValueError("Improper number of dimensions to norm.")
-    is_vector = len(reduced_axes(axis, given.ndim)) == 1
-    if not (ord is None or (ord == 2 and is_vector) or (ord == "fro" and not is_vector)):
-        raise CallError(
-            f"np.linalg.norm: ord is {ord!r}; while a function is traced, it is the square root of squares"
-        )
-    squared = total(ops.square(given), axis, None, keepdims)
-    nothing = ops.equal(squared, 0.0)
-    return ops.where(nothing, 0.0, ops.sqrt(ops.where(nothing, 1.0, squared)))
-
-
 def _position(name: str, a: Any, axis: int | None, keepdims: bool) -> Tracer:
     x = tensor(a)
     if x.ndim == 0:

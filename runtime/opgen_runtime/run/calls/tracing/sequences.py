@@ -66,26 +66,61 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any
 
 
 @maps("gradient")
-def gradient(f: Any, *varargs: float, axis: int | tuple[int, ...] | None = None) -> Any:
+def gradient(f: Any, *varargs: Any, axis: int | tuple[int, ...] | None = None, edge_order: int = 1) -> Any:
+    """Of each axis; `varargs`: no distance, one, or for each axis a distance or the places of its elements."""
     x = floats(f)
     axes = tuple(range(x.ndim)) if axis is None else axes_of(axis, x.ndim)
-    if any(np.ndim(step) for step in varargs) or len(varargs) not in (0, 1, len(axes)):
-        raise CallError("np.gradient while a function is traced takes one distance, or one for each axis")
-    steps = varargs * (len(axes) // len(varargs)) if varargs else (1.0,) * len(axes)
-    found = tuple([_slope(x, step, k) for step, k in zip(steps, axes, strict=True)])
+    if len(varargs) == 1 and np.ndim(varargs[0]) == 0:
+        varargs = varargs * len(axes)
+    if len(varargs) not in (0, len(axes)):
+        raise TypeError("invalid number of arguments")
+    if edge_order not in (1, 2):
+        raise ValueError("'edge_order' greater than 2 not supported")
+    given = varargs or (1.0,) * len(axes)
+    found = tuple([_slope(x, where, k, edge_order) for where, k in zip(given, axes, strict=True)])
     return found[0] if len(found) == 1 else found
 
 
-def _slope(x: Any, step: float, axis: int) -> Any:
-    """Half the difference of both neighbours, that with the one at the ends."""
+def _slope(x: Any, where: Any, axis: int, edge_order: int) -> Any:
+    """The slope at each element of the parabola through it and its neighbours; at the ends, of `edge_order`.
+
+    `where`: the distance of elements, or their places.
+    """
     rows = np.moveaxis(x, axis, -1)
-    if rows.shape[-1] < 2:
+    if rows.shape[-1] < edge_order + 1:
         raise ValueError(
-            "Shape of array too small to calculate a numerical gradient, at least 2 elements are required."
+            "Shape of array too small to calculate a numerical gradient, "
+            "at least (edge_order + 1) elements are required."
         )
-    inner = (rows[..., 2:] - rows[..., :-2]) / (2.0 * step)
-    first, last = (rows[..., 1:2] - rows[..., :1]) / step, (rows[..., -1:] - rows[..., -2:-1]) / step
+    if np.ndim(where) not in (0, 1):
+        raise ValueError("distances must be either scalars or 1d")
+    if np.ndim(where) and where.shape[0] != rows.shape[-1]:
+        raise ValueError("when 1d, distances must match the length of the corresponding dimension")
+    steps = np.astype(np.diff(where) if np.ndim(where) else np.full(rows.shape[-1] - 1, where), x.dtype)
+    rises = np.diff(rows) / steps
+    before, behind = steps[:-1], steps[1:]
+    inner = (rises[..., :-1] * behind + rises[..., 1:] * before) / (before + behind)
+    first, last = rises[..., :1], rises[..., -1:]
+    if edge_order == 2:
+        bend = np.diff(rises) / (before + behind)
+        first = first - bend[..., :1] * steps[:1]
+        last = last + bend[..., -1:] * steps[-1:]
     return np.moveaxis(np.concatenate([first, inner, last], axis=-1), -1, axis)
+
+
+@maps("lib.stride_tricks.sliding_window_view")
+def sliding_window_view(x: Any, window_shape: Any, axis: Any = None, *, subok: bool = False) -> Any:
+    given = tensor(x)
+    windows = (window_shape,) if isinstance(window_shape, int) else tuple(window_shape)
+    axes = tuple(range(given.ndim)) if axis is None else axes_of(axis, given.ndim)
+    if len(windows) != len(axes):
+        raise ValueError(f"window_shape has {len(windows)} sizes for {len(axes)} axes")
+    for size, at in zip(windows, axes, strict=True):
+        if size > given.shape[at]:
+            raise ValueError("window shape cannot be larger than input array shape")
+        places = np.arange(given.shape[at] - size + 1)[:, None] + np.arange(size)
+        given = np.moveaxis(np.take(given, places, axis=at, mode="clip"), at + 1, -1)
+    return given
 
 
 @maps("unwrap")

@@ -1,4 +1,4 @@
-"""numpy's products of vectors and matrices, and their norms, that are made of other functions of numpy."""
+"""numpy's products of vectors and matrices that are made of other functions of numpy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from ....base.errors import CallError
 from .functions import maps
 from .operands import tensor
 from .rearranging import diagonal
-from .statistics import Axis, floats
 
 np: Any = numpy  # whose annotations know no tracers
 
@@ -59,18 +58,6 @@ def linalg_vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 @maps("linalg.tensordot")
 def linalg_tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
     return np.tensordot(tensor(x1), tensor(x2), axes)
-
-
-@maps("linalg.vector_norm")
-def vector_norm(x: Any, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Any:
-    size = np.abs(floats(x))
-    if ord == np.inf:
-        return np.max(size, axis=axis, keepdims=keepdims)
-    if ord == 1:
-        return np.sum(size, axis=axis, keepdims=keepdims)
-    if ord == 2:
-        return np.sqrt(np.sum(np.square(size), axis=axis, keepdims=keepdims))
-    return np.power(np.sum(np.power(size, ord), axis=axis, keepdims=keepdims), 1.0 / ord)
 
 
 @maps("linalg.matrix_power")

@@ -1,0 +1,82 @@
+"""PyTorch's own samples of its operators, its OpInfo, beside this project: `python -m tests.conformance.opinfo`.
+
+Needs PyTorch and `expecttest`.  An adapter of each operator renames, reorders and fills defaults.  For each dtype it
+prints how many samples pass, are refused, are wrong or fail with a foreign error; by operator with `--verbose`.
+Exit code 1 where one is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+from . import rows
+from .outcome import FOREIGN, PASSED, REFUSED, WRONG, Outcome, tried
+from .scope import CONVENTIONS, why_outside
+
+__all__ = ["main", "rows"]
+
+
+def samples(info: Any, dtype: torch.dtype, count: int) -> Iterator[tuple[Any, Callable[[], Any]]]:
+    """At most `count` of PyTorch's samples of an operator, from all over them, each with what runs it there."""
+    torch.manual_seed(0)
+    found = list(info.sample_inputs("cpu", dtype))
+    for sample in found[:: max(1, -(-len(found) // count))]:
+        yield sample, lambda sample=sample: info(sample.input, *sample.args, **sample.kwargs)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what the command line says; how many dtypes had wrong results, at most 1."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", help="operators, all of them by default")
+    parser.add_argument(
+        "--dtypes", nargs="+", default=["float32", "int64", "float16", "bfloat16", "complex64"]
+    )
+    parser.add_argument("--count", type=int, default=20, help="of the samples of an operator, at most")
+    parser.add_argument(
+        "--verbose", action="store_true", help="what did not pass, by operator, with a first reason"
+    )
+    options = parser.parse_args(arguments)
+    warnings.filterwarnings("ignore")
+    wrong = False
+    for dtype in options.dtypes:
+        counts: Counter[str] = Counter()
+        reasons: dict[str, list[tuple[str, Outcome]]] = defaultdict(list)
+        for info in op_db:
+            chosen = info.name in options.names if options.names else why_outside(info.name) is None
+            if not chosen or getattr(torch, dtype) not in info.supported_dtypes("cpu"):
+                continue
+            label = f"{info.name}{f'[{info.variant_test_name}]' if info.variant_test_name else ''}"
+            for sample, theirs in samples(info, getattr(torch, dtype), options.count):
+                outcome = tried(info.name, sample, theirs)
+                if outcome is None or (outcome.status == WRONG and info.name in CONVENTIONS):
+                    continue
+                counts[outcome.status] += 1
+                if outcome.status != PASSED:
+                    reasons[label].append((outcome.status, outcome))
+        total = counts.total()
+        share = 100 * counts[PASSED] / total if total else 0.0
+        print(
+            f"{dtype}: {total} samples, {counts[PASSED]} pass ({share:.1f} %), {counts[REFUSED]} refused, "
+            f"{counts[WRONG]} wrong, {counts[FOREIGN]} foreign",
+            flush=True,
+        )
+        for label, found in sorted(reasons.items(), key=lambda item: -len(item[1])):
+            if not options.verbose and all(status == REFUSED for status, _ in found):
+                continue
+            for status in (WRONG, FOREIGN, REFUSED):
+                of = [outcome for at, outcome in found if at == status]
+                if of and (options.verbose or status != REFUSED):
+                    print(f"    {status:8}{len(of):5}  {label}: {of[0].reason}")
+        wrong |= counts[WRONG] > 0
+    return int(wrong)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,176 @@
+"""Gathers, scatters, searches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from opgen_runtime import eager, ops
+
+from ..adapter import adapts, table
+
+np: Any = numpy
+
+table({"take_along_dim": lambda a, index, dim=None: np.take_along_axis(a, index, dim)})
+table({"argwhere": eager.argwhere, "masked_select": eager.masked_select}, traced=False)
+
+
+@adapts("gather")
+def gather(a: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
+    return ops.gather(a, index, axis=dim)
+
+
+@adapts("index_select")
+def index_select(a: Any, dim: int, index: Any) -> Any:
+    return ops.take(a, np.atleast_1d(index), axis=dim)
+
+
+@adapts("take")
+def take(a: Any, index: Any) -> Any:
+    return np.take(a, index)
+
+
+@adapts("__getitem__")
+def getitem(a: Any, key: Any) -> Any:
+    return a[key]
+
+
+def _scatter(reduction: dict[str | None, str]) -> Any:
+    def scatter(a: Any, dim: int, index: Any, src: Any, *, reduce: str | None = None) -> Any:
+        updates = (
+            src
+            if hasattr(src, "shape") and src.ndim
+            else np.broadcast_to(np.asarray(src, a.dtype), index.shape)
+        )
+        part = updates[tuple([slice(0, extent) for extent in index.shape])]
+        return ops.scatter_elements(a, index, part, axis=dim, reduction=reduction[reduce])
+
+    return scatter
+
+
+table(
+    {
+        "scatter": _scatter({None: "update", "add": "add", "multiply": "mul"}),
+        "scatter_add": _scatter({None: "add"}),
+    }
+)
+
+
+@adapts("scatter_reduce")
+def scatter_reduce(a: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
+    reduction = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}.get(reduce)
+    if reduction is None or not include_self:
+        raise NotImplementedError("scatter_elements has no mean, and begins with what there is")
+    return _scatter({None: reduction})(a, dim, index, src)
+
+
+def _along(a: Any, dim: int, index: Any) -> Any:
+    """The places of the elements of slices, for `scatter_elements`."""
+    at = dim % max(a.ndim, 1)
+    shape = [1] * a.ndim
+    shape[at] = -1
+    wanted = (*a.shape[:at], index.size, *a.shape[at + 1 :])
+    return np.broadcast_to(np.reshape(index, shape), wanted)
+
+
+@adapts("index_add")
+def index_add(a: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    source = source if alpha == 1 else source * alpha
+    return ops.scatter_elements(a, _along(a, dim, index), source, axis=dim, reduction="add")
+
+
+@adapts("index_copy")
+def index_copy(a: Any, dim: int, index: Any, source: Any) -> Any:
+    return ops.scatter_elements(a, _along(a, dim, index), source, axis=dim)
+
+
+@adapts("index_fill")
+def index_fill(a: Any, dim: int, index: Any, value: Any) -> Any:
+    places = _along(a, dim, index)
+    return ops.scatter_elements(
+        a, places, np.broadcast_to(np.asarray(value, a.dtype), places.shape), axis=dim
+    )
+
+
+@adapts("masked_fill")
+def masked_fill(a: Any, mask: Any, value: Any) -> Any:
+    return np.where(mask, np.astype(np.asarray(value), a.dtype) if not hasattr(value, "shape") else value, a)
+
+
+@adapts("nonzero", traced=False)
+def nonzero(a: Any, *, as_tuple: bool = False) -> Any:
+    found = eager.argwhere(a)
+    return tuple(found[:, k] for k in range(found.shape[1])) if as_tuple else found
+
+
+@adapts("searchsorted")
+def searchsorted(
+    sequence: Any,
+    values: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: Any = None,
+    sorter: Any = None,
+) -> Any:
+    if sorter is not None:
+        raise NotImplementedError("searchsorted takes no sorter")
+    found = ops.searchsorted(sequence, values, right=right or side == "right")
+    return np.astype(found, np.int32 if out_int32 else np.int64)
+
+
+@adapts("bucketize")
+def bucketize(a: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False) -> Any:
+    found = np.searchsorted(boundaries, a, "right" if right else "left")
+    return np.astype(found, np.int32 if out_int32 else np.int64)
+
+
+@adapts("unravel_index")
+def unravel_index(indices: Any, shape: Any) -> Any:
+    return np.unravel_index(indices, shape)
+
+
+@adapts("repeat_interleave")
+def repeat_interleave(a: Any, repeats: Any, dim: int | None = None, *, output_size: Any = None) -> Any:
+    return np.repeat(a, repeats, dim)
+
+
+@adapts("nn.functional.one_hot")
+def one_hot(a: Any, num_classes: int = -1) -> Any:
+    if num_classes < 0:
+        raise NotImplementedError("the number of classes depends on values")
+    return ops.one_hot(a, np.int64(1), np.int64(0), depth=num_classes)
+
+
+@adapts("nn.functional.embedding")
+def embedding(
+    weight: Any, index: Any, padding_idx: Any = None, max_norm: Any = None, *_: Any, **ignored: Any
+) -> Any:
+    if max_norm is not None:
+        raise NotImplementedError("it would write to the weights")
+    return np.take(weight, index, axis=0)
+
+
+@adapts("index_put")
+def index_put(a: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    places = np.stack(np.broadcast_arrays(*indices), 0)
+    rest = places.shape[1:] + a.shape[len(indices) :]
+    return ops.scatter_nd(a, places, np.broadcast_to(values, rest), mode="add" if accumulate else "update")
+
+
+@adapts("unique", traced=False)
+def unique(
+    a: Any,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    values, _, inverse, counts = eager.unique(a, axis=dim)
+    found = [values]
+    if return_inverse:
+        found.append(inverse if dim is not None else inverse.reshape(a.shape))
+    if return_counts:
+        found.append(counts)
+    return tuple(found) if len(found) > 1 else values
