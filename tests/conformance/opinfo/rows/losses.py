@@ -98,3 +98,48 @@ def poisson_nll_loss(
     if full or not log_input:
         raise NotImplementedError("poisson_nll_loss takes logarithms")
     return ops.poisson_nll_loss(a, target, reduction=reduction)
+
+
+@adapts(NN + "hinge_embedding_loss")
+def hinge_embedding_loss(a: Any, target: Any, margin: float = 1.0, *, reduction: str = "mean") -> Any:
+    return ops.hinge_embedding_loss(a, target, margin=float(margin), reduction=reduction)
+
+
+@adapts(NN + "margin_ranking_loss")
+def margin_ranking_loss(a: Any, b: Any, target: Any, margin: float = 0.0, *, reduction: str = "mean") -> Any:
+    return ops.margin_ranking_loss(a, b, target, margin=float(margin), reduction=reduction)
+
+
+@adapts(NN + "multilabel_soft_margin_loss")
+def multilabel_soft_margin_loss(a: Any, target: Any, weight: Any = None, *, reduction: str = "mean") -> Any:
+    if weight is not None:
+        raise NotImplementedError("multilabel_soft_margin_loss takes no weights")
+    return ops.multilabel_soft_margin_loss(a, target, reduction=reduction)
+
+
+@adapts(NN + "gaussian_nll_loss")
+def gaussian_nll_loss(
+    a: Any, target: Any, var: Any, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Any:
+    if var.ndim == a.ndim - 1 and var.ndim:
+        var = np.expand_dims(var, -1)
+    return ops.gaussian_nll_loss(a, target, var, full=full, epsilon=eps, reduction=reduction)
+
+
+@adapts(NN + "cosine_embedding_loss")
+def cosine_embedding_loss(
+    a: Any, b: Any, target: Any, margin: float = 0.0, *, reduction: str = "mean"
+) -> Any:
+    return ops.cosine_embedding_loss(a, b, target, margin=float(margin), reduction=reduction)
+
+
+@adapts(NN + "triplet_margin_loss")
+def triplet_margin_loss(
+    a: Any, positive: Any, negative: Any, *, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    if p != 2 or swap:
+        raise NotImplementedError("triplet_margin_loss takes lengths, and swaps nothing")
+    return ops.triplet_margin_loss(
+        a, positive, negative, margin=float(margin), epsilon=eps, reduction=reduction
+    )

@@ -128,6 +128,19 @@ def cumprod(a: Any, dim: int, *, dtype: Any = None) -> Any:
     return np.cumprod(_as(a, dtype), axis=dim) if a.ndim else _as(a, dtype)
 
 
+def _running(op: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda a, dim: op(a, axis=dim)
+
+
+table(
+    {
+        "logcumsumexp": _running(ops.logcumsumexp),
+        "cummax": _running(ops.cummax),
+        "cummin": _running(ops.cummin),
+    }
+)
+
+
 @adapts("diff")
 def diff(a: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Any:
     given = {name: value for name, value in (("prepend", prepend), ("append", append)) if value is not None}
@@ -140,8 +153,8 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = 1.0, dim: int = -1) -> Any:
 
 
 @adapts("gradient")
-def gradient(a: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> Any:
-    parts = spacing if isinstance(spacing, (list, tuple)) else (spacing,)
+def gradient(a: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> Any:
+    parts = spacing if isinstance(spacing, (list, tuple)) else (1 if spacing is None else spacing,)
     return np.gradient(a, *parts, axis=dims(dim), edge_order=edge_order)
 
 

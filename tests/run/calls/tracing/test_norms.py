@@ -40,6 +40,11 @@ def test_of_matrices(order: Any) -> None:
     _same(lambda x: np.linalg.matrix_norm(x, ord="fro" if order is None else order), MATRIX.reshape(2, 3, 2))
 
 
+def test_of_nothing() -> None:
+    _same(lambda x: np.linalg.norm(x, np.inf, 1), MATRIX[:, :0])
+    _same(lambda x: np.linalg.norm(x, 1), MATRIX[:, :0])
+
+
 @pytest.mark.parametrize(
     ("function", "kind", "message"),
     [

@@ -58,8 +58,10 @@ def _vector(x: Any, ord: Order, axes: tuple[int, ...], keepdims: bool | int) -> 
     if isinstance(ord, str):
         raise ValueError(f"Invalid norm order {ord!r} for vectors")
     size = np.abs(x)
-    if ord in (np.inf, -np.inf):
-        return (np.max if ord > 0 else np.min)(size, axis=axes, keepdims=keepdims)
+    if ord == np.inf:
+        return np.max(size, axis=axes, keepdims=keepdims, initial=0)
+    if ord == -np.inf:
+        return np.min(size, axis=axes, keepdims=keepdims)
     if ord == 0:
         return np.astype(np.sum(x != 0, axis=axes, keepdims=keepdims), x.dtype)
     if ord == 1:
@@ -80,5 +82,8 @@ def _matrix(x: Any, ord: Order, axes: tuple[int, ...], keepdims: bool | int) -> 
         raise ValueError("Invalid norm order for matrices.")
     summed, other = (rows, columns) if ord in (1, -1) else (columns, rows)
     sums = np.sum(np.abs(x), axis=summed, keepdims=True)
-    found = (np.max if float(ord) > 0 else np.min)(sums, axis=other, keepdims=True)
+    if float(ord) > 0:
+        found = np.max(sums, axis=other, keepdims=True, initial=0)
+    else:
+        found = np.min(sums, axis=other, keepdims=True)
     return found if keepdims else np.squeeze(found, axes)
