@@ -26,6 +26,7 @@ PAGES = (
     "write-a-kernel.md",
     "write-a-pass.md",
     "declare-a-rewrite.md",
+    "other-compilers.md",
     "write-an-emitter.md",
     "jit.md",
     "build-and-save.md",

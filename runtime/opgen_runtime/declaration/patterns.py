@@ -15,7 +15,8 @@ Attrs that a pattern does not name must have their defaults.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
 from ..base.errors import PassError
 from ..base.vocabulary import DTYPE_CLASSES, DTYPES, dataclass
@@ -64,12 +65,16 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A call: of the op of a name, or of any op that has a form (`is_form`)."""
+    """A call: of the op of a name, or of any op that has a form (`is_form`).
+
+    `any_attrs`: attrs that it does not name may have any value, not their defaults alone.
+    """
 
     name: str
     args: tuple[Pattern, ...]
     attrs: tuple[tuple[str, Capture | Literal], ...]
     is_form: bool
+    any_attrs: bool = False
 
     @property
     def key(self) -> tuple[bool, str]:
@@ -118,6 +123,17 @@ def form(name: str, /, *args: Pattern, **attrs: Capture | Literal) -> Apply:
                 f"form.{name} has {f'the attr {allowed}' if allowed else 'no attrs'}, found {attr}"
             )
     return Apply(name, args, tuple(attrs.items()), True)
+
+
+def with_any_attrs(pattern: Apply) -> Apply:
+    """The pattern of the same calls with whatever values of the attrs that it does not name."""
+
+    def part(each: Pattern | Rest) -> Any:
+        if isinstance(each, Fields):
+            return Fields(tuple(map(part, each.parts)))
+        return with_any_attrs(each) if isinstance(each, Apply) else each
+
+    return replace(pattern, args=tuple(map(part, pattern.args)), any_attrs=True)
 
 
 def literal(value: object) -> Literal:

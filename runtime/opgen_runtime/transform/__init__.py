@@ -23,6 +23,7 @@ fold_constant.py    FoldConstant; and so on: one pass a file, named for it
 from typing import TYPE_CHECKING
 
 from ..base.lazy_imports import import_lazily
+from .annotate_target import AnnotateTarget
 from .calls import facts
 from .canonicalize_cast import CanonicalizeCast
 from .canonicalize_ops import CanonicalizeOps
@@ -50,8 +51,12 @@ from .inline import Inline
 from .input_layouts import with_input_layouts
 from .integer_products import IntegerProducts
 from .legalize import Legalize
+from .lower_external_functions import LowerExternalFunctions
 from .mac_number import get_total_mac_number
+from .merge_compiler_regions import MergeCompilerRegions
+from .merge_composite import MergeComposite
 from .partial_evaluate import PartialEvaluate
+from .partition_graph import PartitionGraph
 from .remove_unused_functions import RemoveUnusedFunctions
 from .simplify_inference import SimplifyInference
 from .to_a_normal_form import ToANormalForm
@@ -59,13 +64,15 @@ from .to_graph_normal_form import ToGraphNormalForm
 from .winograd import Winograd
 
 __all__ = [
-    "AlterOpLayout", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps", "CombineParallelBatchMatmul",
+    "AlterOpLayout", "AnnotateTarget", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps",
+    "CombineParallelBatchMatmul",
     "CombineParallelConv2D", "CombineParallelDense", "ConfigKey", "ConvertLayout", "DeadCodeElimination",
     "DefuseOps", "DiffIR",
     "DivToMul", "DynamicToStatic", "EliminateCommonSubexpr", "EtaExpand", "Evaluator", "FastMath", "FoldConstant",
     "FoldScaleAxis",
     "FoldShift", "FoldStatic", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
-    "IntegerProducts", "Legalize", "ModulePass", "Option", "PartialEvaluate", "Pass", "PassContext", "PassInfo",
+    "IntegerProducts", "Legalize", "LowerExternalFunctions", "MergeCompilerRegions", "MergeComposite", "ModulePass",
+    "Option", "PartialEvaluate", "PartitionGraph", "Pass", "PassContext", "PassInfo",
     "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "RecogniseOps", "RemoveUnusedFunctions", "Sequential",
     "SimplifyAlgebra", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "VerifyIR",
     "Winograd", "all_passes", "config_keys", "extract_fused_functions", "facts",

@@ -23,6 +23,7 @@ from ..ir import Function, IRModule
 from .context import NAMESPACE, ConfigKey, PassContext, know_pass
 from .contract import PASS, Step
 from .info import NO_OPTIONS, PassInfo
+from .regions import COMPILER
 
 Maker: TypeAlias = "Callable[[], Pass]"
 Requirement: TypeAlias = "str | Maker"
@@ -195,12 +196,14 @@ class ModulePass(_Given):
 
 
 class FunctionPass(_Given):
-    """A pass given by a function of one function of the module."""
+    """A pass given by a function of one function of the module; those for other compilers stay as they are."""
 
     def transform(self, module: IRModule, context: PassContext) -> IRModule:
         options = self.options(context)
         made: dict[str, Function] = {}
         for var, function in module.functions.items():
+            if COMPILER in function.attrs:
+                continue
             changed = self._function(function, module, context, **options)
             if not isinstance(changed, Function):
                 raise PassError(f"of @{var.name} it made {changed!r:.80}, expected a Function")

@@ -2,6 +2,8 @@
 
     def @main(%x) { @f(%x) }  def @f(%y) { exp(%y) }      def @main(%x) { exp(%x) }  def @f(%y) { exp(%y) }
 
+A function that is called where it stands, `fn (%y) { exp(%y) }(%x)`, is treated alike.
+
 Functions that call themselves, directly or through others, stay calls; so do segments.  A function that nothing calls
 any more stays in the module: RemoveUnusedFunctions takes it out.  What a function declares of the dims of its operands
 and of its result, and the call does not show, is held by a `let` of the declared type.
@@ -32,7 +34,7 @@ OPTIONS = {"max_nodes": Option(1 << 20, "The most nodes that a function may come
 @module_pass(opt_level=1, options=OPTIONS)
 def Inline(module: IRModule, context: PassContext, *, max_nodes: int) -> IRModule:
     """Calls of functions that do not call themselves are replaced by the bodies, callees first."""
-    if len(module.functions) < 2:
+    if len(module.functions) < 2 and not any(map(_calls_a_function, module.functions.values())):
         return module
     if not all([f.checked_type.is_complete for f in module.functions.values()]):
         module = InferType()(module, context)  # what is declared is held where types do not show it
@@ -44,6 +46,16 @@ def Inline(module: IRModule, context: PassContext, *, max_nodes: int) -> IRModul
         made[name] = found
     changed = {name: function for name, function in made.items() if function is not module[name]}
     return module.with_functions(changed) if changed else module
+
+
+def _calls_a_function(function: Function) -> bool:
+    """Whether a function stands where it is called."""
+    return any(
+        [
+            isinstance(node, Call) and isinstance(node.op, Function) and not is_segment(node.op)
+            for node in post_order(function, is_segment)
+        ]
+    )
 
 
 def _callees_first(module: IRModule) -> list[str]:
@@ -78,13 +90,12 @@ class _Inlining(MixedModeMutator):
         self.room = room
 
     def rewrite_call(self, pre: Call, post: Call) -> Expr:
-        if not isinstance(post.op, GlobalVar):
-            return post
-        callee = self.known.get(post.op.name)
-        if callee is None or callee.type_params or is_segment(callee):
+        callee = self.known.get(post.op.name) if isinstance(post.op, GlobalVar) else post.op
+        if not isinstance(callee, Function) or callee.type_params or is_segment(callee):
             return post
         order = post_order(callee.body)
-        if any(isinstance(node, GlobalVar) and node.name == post.op.name for node in order):
+        name = post.op.name if isinstance(post.op, GlobalVar) else ""
+        if any(isinstance(node, GlobalVar) and node.name == name for node in order):
             return post
         if len(order) > self.room:
             return post

@@ -60,7 +60,7 @@ def matches(
                     yield from _of_form(pattern, expr, found, is_operand, bound)
         case Apply(name, args, attrs, False):
             if isinstance(expr, Call) and isinstance(expr.op, Op) and expr.op.name == name:
-                after = _attrs(attrs, expr, bound)
+                after = _attrs(attrs, expr, bound, pattern.any_attrs)
                 if after is None or len(args) != len(expr.args):
                     return
                 yield from _in_order(args, expr.args, is_operand, after)
@@ -110,8 +110,13 @@ def _is_same(before: object, expr: Expr) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
-def _attrs(wanted: Sequence[tuple[str, Capture | Literal]], call: Call, bound: Bound) -> Bound | None:
-    """What is captured of the attrs; None where they are others.  Those that are not named have their defaults."""
+def _attrs(
+    wanted: Sequence[tuple[str, Capture | Literal]], call: Call, bound: Bound, any_others: bool
+) -> Bound | None:
+    """What is captured of the attrs; None where they are others.
+
+    Those that are not named have their defaults, or whatever value (`any_others`).
+    """
     if call.attrs is None:
         return bound if not wanted else None
     found = dict(bound)
@@ -124,6 +129,8 @@ def _attrs(wanted: Sequence[tuple[str, Capture | Literal]], call: Call, bound: B
         expected = pattern.value if isinstance(pattern, Literal) else found.setdefault(pattern.name, value)
         if expected != value:
             return None
+    if any_others:
+        return found
     others = [field for field in type(call.attrs).fields() if field.name not in names]
     return found if all([have[field.name] == field.default for field in others]) else None
 

@@ -45,6 +45,7 @@ from ...transform import (
     InferType,
     Inline,
     IntegerProducts,
+    LowerExternalFunctions,
     Pass,
     PassContext,
     RemoveUnusedFunctions,
@@ -88,6 +89,7 @@ def graph_stage(each: Pass, *verify: Contract[IRModule], needed: bool = False) -
 
 
 GRAPH: Final[tuple[Stage[IRModule, IRModule], ...]] = (
+    graph_stage(LowerExternalFunctions(), needed=True),
     graph_stage(Inline(), needed=True),
     graph_stage(RemoveUnusedFunctions(), needed=True),
     graph_stage(InferType()),

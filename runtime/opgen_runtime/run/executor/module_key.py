@@ -10,6 +10,7 @@ from ...base import Target
 from ...base.forks import importing
 from ...ir import Call, IRModule, post_order, structural_digest
 from ...operator import Op
+from ...transform.regions import COMPILER
 from ..compile.kernel.dims import dims_in
 
 _FEW: Final = (
@@ -19,9 +20,12 @@ _RUNTIME: Final = f"{Path(__file__).resolve().parents[2]}{os.sep}"
 
 
 def key_of_module(module: IRModule, target: Target | None, opt_level: int | None) -> str | None:
-    """A hex digest of structure, types, constants and names; None of few nodes, and where an op is not built in."""
+    """A hex digest of structure, types, constants and names.
+
+    None of few nodes, where an op is not built in, and where other compilers are asked.
+    """
     order = [node for function in module.functions.values() for node in post_order(function)]
-    if len(order) <= _FEW:
+    if len(order) <= _FEW or any([COMPILER in function.attrs for function in module.functions.values()]):
         return None
     for op in {node.op for node in order if isinstance(node, Call) and isinstance(node.op, Op)}:
         if "." in op.name or not op.origin.startswith(_RUNTIME):
