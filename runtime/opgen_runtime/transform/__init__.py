@@ -61,6 +61,7 @@ from .remove_unused_functions import RemoveUnusedFunctions
 from .simplify_inference import SimplifyInference
 from .to_a_normal_form import ToANormalForm
 from .to_graph_normal_form import ToGraphNormalForm
+from .to_mixed_precision import ToMixedPrecision
 from .winograd import Winograd
 
 __all__ = [
@@ -74,7 +75,8 @@ __all__ = [
     "IntegerProducts", "Legalize", "LowerExternalFunctions", "MergeCompilerRegions", "MergeComposite", "ModulePass",
     "Option", "PartialEvaluate", "PartitionGraph", "Pass", "PassContext", "PassInfo",
     "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "RecogniseOps", "RemoveUnusedFunctions", "Sequential",
-    "SimplifyAlgebra", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "VerifyIR",
+    "SimplifyAlgebra", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "ToMixedPrecision",
+    "VerifyIR",
     "Winograd", "all_passes", "config_keys", "extract_fused_functions", "facts",
     "find_pass", "function_pass", "fuse", "get_total_mac_number", "infer", "infer_type",
     "module_pass", "register_config", "why_apart", "with_input_layouts",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ...base.arith import post_order
 from ...base.arith.expr import Binary, Call, Cast, Expr
@@ -50,6 +50,26 @@ def products_added(outputs: Iterable[Tensor]) -> int | None:
     return total
 
 
+def summed_factors(outputs: Iterable[Tensor]) -> Iterator[tuple[frozenset[Tensor], frozenset[Tensor]]]:
+    """Of each product that a reduction sums, the placeholders that either factor is made of."""
+    sources: dict[Tensor, frozenset[Tensor]] = {}
+
+    def of(value: Expr) -> frozenset[Tensor]:
+        return frozenset().union(*[sources[n.tensor] for n in post_order(value) if isinstance(n, Read)])
+
+    for tensor in tensor_order(outputs):
+        if not isinstance(tensor.op, Compute):
+            below = [sources[each] for each in tensor.op.inputs()]
+            sources[tensor] = frozenset((tensor,)).union(*below)
+            continue
+        sources[tensor] = of(tensor.op.body)
+        for node in post_order(tensor.op.body):
+            if isinstance(node, Reduce) and node.combiner == "sum":
+                value = _plain(node.value)
+                if isinstance(value, Binary) and value.op == "mul":
+                    yield of(value.a), of(value.b)
+
+
 def _products_of_element(body: Expr) -> int | None:
     """The products that the reductions of one element sum; None where their extents are no ints."""
     counted: dict[int, int] = {}
@@ -66,9 +86,14 @@ def _products_of_element(body: Expr) -> int | None:
 
 
 def _is_product(value: Expr) -> bool:
+    found = _plain(value)
+    return isinstance(found, Binary) and found.op == "mul"
+
+
+def _plain(value: Expr) -> Expr:
     while isinstance(value, Cast):
         value = value.a
-    return isinstance(value, Binary) and value.op == "mul"
+    return value
 
 
 def _times(axes: Iterable[IterVar]) -> int | None:
