@@ -1,4 +1,4 @@
-"""ToANormalForm, ToGraphNormalForm, EtaExpand and PartialEvaluate: whole programs before and after."""
+"""Normal forms, LambdaLift, EtaExpand and PartialEvaluate: whole programs before and after."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from opgen_runtime.operator.types import TensorType
 from opgen_runtime.transform import (
     EtaExpand,
     InferType,
+    LambdaLift,
     PartialEvaluate,
     PassContext,
     PassMaker,
     ToANormalForm,
+    ToBasicBlockNormalForm,
     ToGraphNormalForm,
     VerifyIR,
     infer_type,
@@ -42,6 +44,16 @@ CASES: dict[str, tuple[PassMaker[FunctionPass], str, str]] = {
         ToANormalForm,
         "{ let %v = exp(%x); let %w = %v; (%w, add(%v, %w)).1 }",
         "{ let %v = exp(%x); let %w = %v; let %s = add(%v, %w); let %t = (%w, %s); let %u = %t.1; %u }",
+    ),
+    "what both branches use": (
+        ToBasicBlockNormalForm,
+        "{ %0 = exp(%x); %1 = abs(%x); if (%b) { add(%0, tanh(%x)) } else { multiply(%1, %0) } }",
+        "{ let %a = exp(%x); if (%b) { add(%a, tanh(%x)) } else { multiply(abs(%x), %a) } }",
+    ),
+    "what a function uses from around it": (
+        ToBasicBlockNormalForm,
+        "{ %0 = exp(add(%x, 1f)); let %f = fn (%y: Tensor[(2), float32]) { add(%y, %0) }; %f(%0) }",
+        "{ let %a = exp(add(%x, 1f)); let %f = fn (%y: Tensor[(2), float32]) { add(%y, %a) }; %f(%a) }",
     ),
     "lets become shared nodes": (
         ToGraphNormalForm,
@@ -117,6 +129,39 @@ def test_what_is_needed_in_one_branch_ends_a_recursion() -> None:
     assert ir.structural_equal(forms[0]["main"], forms[2]["main"])
     results = [create_executor("debug", each).evaluate()(x, n).numpy() for each in forms]
     np.testing.assert_array_equal(results[0], results[1])
+
+
+LIFTED = {
+    "a function that is called": (
+        "{ fn (%y: Tensor[(2), float32]) { add(%y, %x) }(exp(%x)) }",
+        """{ @lambda_lifted_0(%x, exp(%x)) }
+        def @lambda_lifted_0(%u: Tensor[(2), float32], %v: Tensor[(2), float32]) { add(%v, %u) }""",
+    ),
+    "a function that has a name": (
+        "{ let %f = fn (%y: Tensor[(2), float32]) { add(%y, %x) }; %f(%f(%x)) }",
+        """{
+          let %f = fn (%y: Tensor[(2), float32]) { @lambda_lifted_0(%x, %y) };
+          %f(%f(%x))
+        }
+        def @lambda_lifted_0(%u: Tensor[(2), float32], %v: Tensor[(2), float32]) { add(%v, %u) }""",
+    ),
+    "one that reads its own parameters alone": (
+        "{ let %f = fn (%y: Tensor[(2), float32]) { exp(%y) }; %f(%x) }",
+        "{ let %f = @lambda_lifted_0; %f(%x) } def @lambda_lifted_0(%v: Tensor[(2), float32]) { exp(%v) }",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIFTED)
+def test_functions_of_functions_are_the_modules(name: str) -> None:
+    before, after = (InferType()(parse_module(MAIN + text)) for text in LIFTED[name])
+    found = LambdaLift()(before)
+    assert [var.name for var in found] == ["main", "lambda_lifted_0"]
+    for var in found:
+        assert ir.structural_equal(found[var], after[var.name]), str(found)
+    values = np.array([1, 2], "float32"), np.array(True)
+    one, other = (create_executor("debug", each).evaluate()(*values).numpy() for each in (before, found))
+    np.testing.assert_array_equal(one, other)
 
 
 def test_copies_of_bodies_are_bounded() -> None:

@@ -62,7 +62,7 @@ def blocks_of(expr: Expr, order: Sequence[Expr]) -> Blocks:
         if here is None:
             continue  # a variable that is bound and not used
         tails = tails_of(node)
-        for child in _operands(node):
+        for child in evaluated_in(node):
             use(child, here)
         if tails:
             inner[id(node)] = own = tuple([here.inner(tail) for tail in tails])
@@ -95,7 +95,7 @@ def binders_of(node: Expr) -> tuple[Var, ...]:
     return node.params if isinstance(node, Function) else ()
 
 
-def _operands(node: Expr) -> tuple[Expr, ...]:
+def evaluated_in(node: Expr) -> tuple[Expr, ...]:
     """What is evaluated in the node's own block."""
     if isinstance(node, If):
         return (node.condition,)

@@ -50,6 +50,7 @@ from .infrastructure import FunctionPass, ModulePass, Pass, Sequential, find_pas
 from .inline import Inline
 from .input_layouts import with_input_layouts
 from .integer_products import IntegerProducts
+from .lambda_lift import LambdaLift
 from .legalize import Legalize
 from .lower_external_functions import LowerExternalFunctions
 from .mac_number import get_total_mac_number
@@ -60,6 +61,7 @@ from .partition_graph import PartitionGraph
 from .remove_unused_functions import RemoveUnusedFunctions
 from .simplify_inference import SimplifyInference
 from .to_a_normal_form import ToANormalForm
+from .to_basic_block_normal_form import ToBasicBlockNormalForm
 from .to_graph_normal_form import ToGraphNormalForm
 from .to_mixed_precision import ToMixedPrecision
 from .winograd import Winograd
@@ -72,10 +74,11 @@ __all__ = [
     "DivToMul", "DynamicToStatic", "EliminateCommonSubexpr", "EtaExpand", "Evaluator", "FastMath", "FoldConstant",
     "FoldScaleAxis",
     "FoldShift", "FoldStatic", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
-    "IntegerProducts", "Legalize", "LowerExternalFunctions", "MergeCompilerRegions", "MergeComposite", "ModulePass",
-    "Option", "PartialEvaluate", "PartitionGraph", "Pass", "PassContext", "PassInfo",
+    "IntegerProducts", "LambdaLift", "Legalize", "LowerExternalFunctions", "MergeCompilerRegions", "MergeComposite",
+    "ModulePass", "Option", "PartialEvaluate", "PartitionGraph", "Pass", "PassContext", "PassInfo",
     "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "RecogniseOps", "RemoveUnusedFunctions", "Sequential",
-    "SimplifyAlgebra", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToGraphNormalForm", "ToMixedPrecision",
+    "SimplifyAlgebra", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToBasicBlockNormalForm",
+    "ToGraphNormalForm", "ToMixedPrecision",
     "VerifyIR",
     "Winograd", "all_passes", "config_keys", "extract_fused_functions", "facts",
     "find_pass", "function_pass", "fuse", "get_total_mac_number", "infer", "infer_type",

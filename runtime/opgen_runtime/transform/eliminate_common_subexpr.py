@@ -4,14 +4,17 @@
 
 Two expressions are one if they are the same op, or tuple, of the same operands, and the second stands where the first
 is computed in any case: in its block or in one inside it.  What only a branch computes is not taken out of it.  With
-`skip=("exp",)` calls of that op stay as many as they are.
+`skip=("exp",)` calls of that op stay as many as they are, with `skip=(f,)` those of which `f(call)` is true.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeAlias
 
+from ..base.contract import handed_in
+from ..base.errors import PassError
 from ..ir import Call, Constant, Expr, Function, IRModule, Tuple, TupleGetItem, post_order, rebuild
 from ..ir.scopes import Block, blocks_of, encloses
 from ..lower.library.fusion.dataflow import is_segment
@@ -21,15 +24,18 @@ from .define import function_pass
 from .info import Option
 
 _TRIED = 8  # so many earlier equals are looked at, so that the work stays linear where none of them encloses
-OPTIONS = {"skip": Option((), "The names of ops whose calls stay, each by itself.")}
+Skip: TypeAlias = "Callable[[Call], bool]"
+OPTIONS = {"skip": Option((), "Names of ops whose calls stay, and functions of calls that are to stay.")}
 
 
 @function_pass(opt_level=3, preserves=("InferType",), options=OPTIONS)
 def EliminateCommonSubexpr(
-    function: Function, module: IRModule, context: PassContext, *, skip: tuple[str, ...]
+    function: Function, module: IRModule, context: PassContext, *, skip: tuple[str | Skip, ...]
 ) -> Function:
-    """Equal expressions of a block become one node.  Raises RegistryError for a name in `skip` that no op has."""
-    skipped = {Op.get(name) for name in skip}
+    """Equal expressions of a block become one node.  Raises RegistryError for a name in `skip` that no op has, and
+    PassError where a function of it raises."""
+    skipped = {Op.get(each) for each in skip if isinstance(each, str)}
+    functions = [each for each in skip if not isinstance(each, str)]
     order = post_order(function, is_segment)
     blocks = blocks_of(function, order)
     new: dict[int, Expr] = {}
@@ -38,7 +44,7 @@ def EliminateCommonSubexpr(
     for node in order:
         made = node if is_segment(node) else rebuild(node, [new[id(child)] for child in node.children()])
         alive.append(made)
-        stays = isinstance(made, Call) and made.op in skipped
+        stays = isinstance(made, Call) and (made.op in skipped or _is_skipped(made, functions))
         key, block = None if stays else _key(made), blocks.at.get(id(node))
         if key is not None and block is not None:
             equals = known.setdefault(key, [])
@@ -52,6 +58,11 @@ def EliminateCommonSubexpr(
     found = new[id(function)]
     assert isinstance(found, Function)
     return found
+
+
+def _is_skipped(call: Call, functions: Sequence[Skip]) -> bool:
+    with handed_in("EliminateCommonSubexpr: a function of skip", PassError):
+        return any([function(call) for function in functions])
 
 
 def _key(node: Expr) -> Hashable | None:

@@ -7,7 +7,7 @@
 A call is of one of three kinds, by what its op computes:
 
     always   it sums products: operands of float32 are converted
-    never    it sums, is a recurrence or an update, or calls a function that rounds (exp, log): operands are as they were
+    never    it sums, is a recurrence or an update, or calls a function that rounds (exp): operands are as before
     follow   all else, such as sums and products of elements, maxima, moves: in halves where all its operands are halves
              or constants
 
