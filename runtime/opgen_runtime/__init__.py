@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from .run.calls.tracing import vmap as vmap
     from .run.calls.tracing import while_loop as while_loop
     from .run.chunked import stream as stream
+    from .run.compile.scheduled import create_prim_func as create_prim_func
     from .run.compile.scheduled import lower as lower
     from .run.executor import Crossed as Crossed
     from .run.executor import Executable as Executable
@@ -130,6 +131,7 @@ _NAMES = {
         "while_loop",
     ),
     "run.chunked": ("stream",),
+    "run.compile.scheduled": ("create_prim_func",),
     "operator.registry": (
         "Op", "_init_api", "get_global_func", "list_ops", "register_func", "register_op",
         "register_op_attr",

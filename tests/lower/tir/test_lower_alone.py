@@ -26,6 +26,24 @@ def test_binds_are_the_buffers_of_parameters() -> None:
     assert func.inputs == (x,)
 
 
+def test_tensors_are_loop_ir_without_a_schedule() -> None:
+    func = rt.create_prim_func([A, C])
+    assert str(func) == (
+        "main(A: float32[n]) -> (C: float32[n]):\n"
+        "    allocate B: float32[n] global\n"
+        "    for i in range(n):\n        B[i] = A[i] * 2.0\n"
+        "    for i in range(n):\n        C[i] = B[i] + 1.0\n"
+    )
+    np.testing.assert_array_equal(rt.build(func)(np.float32([1, 2])), [3, 5])
+    for args, message in (
+        ([A], "found no result"),
+        ([C], "the program needs A, which is not among its arguments"),
+        ([3], "expected"),
+    ):
+        with pytest.raises(ScheduleError, match=message):
+            rt.create_prim_func(args)
+
+
 @pytest.mark.parametrize(
     ("binds", "message"),
     [

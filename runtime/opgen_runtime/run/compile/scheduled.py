@@ -12,7 +12,7 @@ from ...base.garbage import rare_collections
 from ...codegen import imports_of
 from ...compute.te import Placeholder, Tensor
 from ...lower import tir
-from ...lower.schedule import Schedule
+from ...lower.schedule import Schedule, te
 from ...lower.schedule.contract import SCHEDULE, Made
 from ...transform import PassContext
 from .function import LazilyLoaded, Slots, TensorFunction
@@ -26,7 +26,16 @@ from .kernel.written import Program, Written
 from .pipeline import after, between, check_hooks, check_runs_here, through_kernel
 
 PrimFunc = tir.PrimFunc
-__all__ = ["PrimFunc", "Schedule", "Tensor", "TensorFunction", "build_loop_ir", "build_schedule", "lower"]
+__all__ = [
+    "PrimFunc",
+    "Schedule",
+    "Tensor",
+    "TensorFunction",
+    "build_loop_ir",
+    "build_schedule",
+    "create_prim_func",
+    "lower",
+]
 
 
 def lower(
@@ -56,6 +65,21 @@ def lower(
     )
     assert isinstance(lowered, Lowered)
     return lowered.func
+
+
+def create_prim_func(args: Sequence[Tensor], name: str = "main") -> tir.PrimFunc:
+    """The loop IR of tensors as they are computed without a schedule of one's own, placeholders and results.
+
+    `args`: the parameters, in their order; what is computed between them is storage of the kernel's own.  Raises
+    ScheduleError for what is no tensor, for placeholders that are not given, and where no result is among them; and
+    what lowering raises.
+    """
+    outputs = [each for each in args if not (isinstance(each, Tensor) and isinstance(each.op, Placeholder))]
+    if not outputs:
+        raise ScheduleError(
+            "create_prim_func takes placeholders and what is computed of them, found no result"
+        )
+    return lower(te.create_schedule(outputs), args, name)
 
 
 @rare_collections()

@@ -6,7 +6,7 @@ tags.py       notes on what is computed: tag_scope
 reducers.py   sum and its kin; comm_reducer, of functions that users give
 scans.py      scan: recurrences along the first axis
 defined.py    tensors by their operations
-functions.py  element functions, choices, comparisons
+functions.py  element functions, choices, comparisons; float_functions.py (hypot, ldexp, nextafter)
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 from ....base.arith import Expr
 from . import axes as _axes  # noqa: F401  (attaches arithmetic)
+from .float_functions import hypot, ldexp, nextafter
 from .functions import (
     ELEMENT_FUNCTIONS,
     cast,
@@ -59,7 +60,9 @@ __all__ = [
     "extern",
     "floordiv",
     "floormod",
+    "hypot",
     "if_then_else",
+    "ldexp",
     "logical_not",
     "max",
     "max_value",
@@ -67,6 +70,7 @@ __all__ = [
     "min",
     "min_value",
     "minimum",
+    "nextafter",
     "not_equal",
     "placeholder",
     "power",
