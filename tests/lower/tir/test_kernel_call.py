@@ -100,6 +100,41 @@ def test_rows_follow_each_other_where_a_row_has_threads() -> None:
     ]
 
 
+ENDS = tir.parse("""\
+ends(x: float32[n]) -> (low: float32[1], high: float32[1]):
+    low[0] = x[0]
+    high[0] = x[n - 1]
+""")
+
+
+def test_several_outputs_are_filled_by_one_statement() -> None:
+    x = te.placeholder((4,), name="x")
+    low, high = tir.call(ENDS, x)
+    out = te.compute((1,), lambda i: high[i] - low[i], name="out")
+    assert str(rt.lower(te.create_schedule(out), [x, out], "f")) == (
+        "f(x: float32[4]) -> (out: float32[1]):\n"
+        "    allocate high: float32[1] global\n"
+        "    allocate low: float32[1] global\n"
+        "    low[0] = x[0]\n"
+        "    high[0] = x[3]\n"
+        "    out[0] = high[0] - low[0]\n"
+    )
+    array = np.float32([1, 2, 3, 7])
+    assert rt.build(te.create_schedule([high, low]), [x, high, low])(array) == (7, 1)
+    assert te.evaluate([high, low], {x: array}) == [7, 1]
+
+
+def test_an_output_that_no_tensor_is_has_storage_of_its_own() -> None:
+    x = te.placeholder((4,), name="x")
+    _, high = tir.call(ENDS, x)
+    assert str(rt.lower(te.create_schedule(high), [x, high], "f")) == (
+        "f(x: float32[4]) -> (high: float32[1]):\n"
+        "    allocate low: float32[1] global\n"
+        "    low[0] = x[0]\n"
+        "    high[0] = x[3]\n"
+    )
+
+
 def test_it_has_no_derived_gradient_and_no_pattern() -> None:
     x = te.placeholder((4,), name="x")
     made = tir.call(SCALED, x, x)
@@ -114,7 +149,7 @@ TWO = tir.parse("two(x: int8[1]) -> (y: int8[1], z: int8[1]):\n    y[0] = x[0]\n
 OPEN = tir.parse("open(x: float32[3]) -> (y: float32[k]):\n    pass\n")
 WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "operands": (lambda: tir.call(SUMS), "sums takes 1 operands, found 0"),
-    "a dtype": (lambda: tir.call(TWO, X), "two has 2 outputs; a tensor is computed by a kernel of one"),
+    "a dtype": (lambda: tir.call(TWO, X), "two: x is a tensor of int8, found"),
     "a shape": (lambda: tir.call(SUMS, WIDE), r"sums: x has the shape .n, 3., found .4, 5."),
     "no tensor": (lambda: tir.call(SUMS, np.zeros(3)), "sums: x is a tensor of float32, found array"),  # type: ignore[arg-type]
     "a dim": (

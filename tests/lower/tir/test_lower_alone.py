@@ -9,7 +9,7 @@ import pytest
 
 import opgen_runtime as rt
 from opgen_runtime import te, tir
-from opgen_runtime.base.errors import CallError, ExecutorError, LoweringError, ScheduleError
+from opgen_runtime.base.errors import CallError, ExecutorError, LanguageError, LoweringError, ScheduleError
 
 N = te.var("n")
 A = te.placeholder((N,), name="A")
@@ -185,9 +185,24 @@ def test_loop_ir_of_users_is_held_to_the_rules(function: object, message: str) -
         rt.lower(te.create_schedule(made), [x, made])
 
 
-def test_loop_ir_has_one_result_and_no_attrs() -> None:
-    with pytest.raises(CallError, match="made: what loop IR fills is one result, and it takes no attrs"):
-        te.extern([(4,), (4,)], [A], raises, name="made")
+def ends(ins: Sequence[tir.Buffer], outs: Sequence[tir.Buffer]) -> tir.Stmt:
+    return tir.block(
+        tir.store(outs[0], (0,), tir.load(ins[0], 0)), tir.store(outs[1], (0,), tir.load(ins[0], 3))
+    )
+
+
+def test_loop_ir_of_several_results() -> None:
+    x = te.placeholder((4,), name="x")
+    low, high = te.extern([(1,), (1,)], [x], ends, name="ends")
+    found = rt.build(te.create_schedule([low.op, high.op]), [x, low, high])(np.float32([1, 2, 3, 7]))
+    assert found == (1, 7)
+    with pytest.raises(LanguageError, match="ends fills all its results, of which number 0 is not used"):
+        rt.lower(te.create_schedule(high), [x, high])
+
+
+def test_loop_ir_has_no_attrs() -> None:
+    with pytest.raises(CallError, match="made: what gives loop IR takes no attrs"):
+        te.extern((4,), [A], raises, name="made", attrs={"by": 2})
     x = te.placeholder((4, 3), name="x")
     mirrored = te.extern((4, 3), [x], reversed_rows, name="mirrored")
     with pytest.raises(ExecutorError, match="reversed_rows gives loop IR, which runs in machine code"):

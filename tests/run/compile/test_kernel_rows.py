@@ -85,6 +85,41 @@ def test_it_computes_the_op_where_the_condition_holds(summed: Op) -> None:
     np.testing.assert_array_equal(rt.build(around).run([array]), np.maximum(-array.sum(1), 0))
 
 
+ENDS = tir.parse("""\
+ends(x: float32[n]) -> (low: float32[1], high: float32[1]):
+    low[0] = x[0]
+    high[0] = x[n - 1]
+""")
+
+
+def of_ends(x, N, low, high):
+    low.define(lambda i: x[i])
+    high.define(lambda i: x[N - 1 - i])
+
+
+def test_a_kernel_of_several_outputs_computes_an_op_of_as_many(summed: Op) -> None:
+    declaration = replace(
+        summed.get_attr("declaration"),
+        name="test_ends",
+        signature=Signature(
+            inputs=(Input("x", shape=("N",), dtype="float32"),),
+            outputs=(Output("low", shape=(1,), dtype="float32"), Output("high", shape=(1,), dtype="float32")),
+        ),
+        compute=of_ends,
+        pattern=OpPattern.INJECTIVE,
+        strategy=(StrategyEntry("ends", plevel=15, kernel=f"{__name__}:ENDS"),),
+        digest="test_ends",
+    )
+    op = register(declaration, __file__)
+    try:
+        whole = function(op, 4)
+        assert "high[0] = x[3]" in texts(whole)["lower"]
+        found = rt.build(whole).run([np.float32([1, 2, 3, 7])])
+        np.testing.assert_array_equal(np.hstack(found), [1, 7])
+    finally:
+        remove_op(op.name)
+
+
 def test_the_default_computes_it_elsewhere(summed: Op) -> None:
     reasons = {
         (5, 4): "not pairs, plevel 15: M % 2 == 0 is false",

@@ -15,7 +15,7 @@ from ...base.errors import ExecutorError, LanguageError
 
 
 class LoopIRFunction(ABC):
-    """What an extern tensor computes, written as loop IR: machine code in a kernel, and a function of arrays."""
+    """What extern tensors compute, written as loop IR: machine code in a kernel, and a function of arrays."""
 
     @property
     @abstractmethod
@@ -23,8 +23,17 @@ class LoopIRFunction(ABC):
         """What messages call it."""
 
     @abstractmethod
-    def __call__(self, *arrays: np.ndarray) -> np.ndarray:
-        """The result for arrays.  Raises ExecutorError where it runs in machine code alone."""
+    def __call__(self, *arrays: np.ndarray) -> np.ndarray | tuple[np.ndarray, ...]:
+        """The result for arrays, of several a tuple.  Raises ExecutorError where it runs in machine code alone."""
+
+    def scratch(self, ins: Sequence[Any], output: int) -> Any:
+        """A buffer (`tir.Buffer`) for a result that a program does not have.
+
+        Raises LanguageError for what can only fill the buffers of all its results.
+        """
+        raise LanguageError(
+            f"the function {self.name} fills all its results, of which number {output} is not used"
+        )
 
     @abstractmethod
     def loop_ir(self, ins: Sequence[Any], outs: Sequence[Any]) -> Any:

@@ -130,14 +130,14 @@ def extern(
 ) -> Any:
     """What a function of arrays gives, `fcompute(*arrays, **attrs)`, or what loop IR fills, `fcompute(ins, outs)`.
 
-    A function whose parameters are called `ins` and `outs` takes the buffers of the inputs and of the result, when it
-    is lowered, and gives the statement that fills the result, written with `opgen_runtime.tir`.  Any other one gives an
-    array or a tuple of them, in each run.
+    A function whose parameters are called `ins` and `outs` takes the buffers of the inputs and of the results, when it
+    is lowered, and gives the statement that fills the results, written with `opgen_runtime.tir`.  Any other one gives
+    an array or a tuple of them, in each run.
 
     `fcompute`: a Python function, or the name under which one is registered when the kernel runs (`rt.register_func`).
     `shape`: of the result, or a list of shapes, one a result; `dtype` likewise, that of the first input where it is
     not given.  The function sees its operands read-only.  Raises CallError for what is no function or tensor, for
-    dtypes that are not one a result, and for several results or attrs of loop IR.
+    dtypes that are not one a result, and for attrs of loop IR.
     """
     if not (isinstance(fcompute, str) or callable(fcompute)):
         raise CallError(f"{name}: {fcompute!r:.80} is neither a function nor the name of one")
@@ -155,8 +155,8 @@ def extern(
     given = tuple((attrs or {}).items())
     if _parameters(function) == _OF_BUFFERS:
         function = FunctionOfBuffers(function)
-    if isinstance(function, LoopIRFunction) and (several or given):
-        raise CallError(f"{name}: what loop IR fills is one result, and it takes no attrs")
+    if isinstance(function, LoopIRFunction) and given:
+        raise CallError(f"{name}: what gives loop IR takes no attrs")
     made = [
         Tensor(
             name if len(shapes) == 1 else f"{name}_{k}",

@@ -15,8 +15,7 @@ from ....declaration import StrategyEntry
 from ....declaration.compute import OperandTensors
 from ....operator import Attrs, Binding, Op, Type
 from ...tir import PrimFunc
-from ...tir import call as call_kernel
-from ...tir.lowering.kernel_call import why_not_operands
+from ...tir.lowering.kernel_call import tensors_of, why_not_operands
 from .generic import GenericFunction, HasKeys
 from .library import kernel_named, schedule_named
 from .op_strategy import OpStrategy, Selection
@@ -91,7 +90,7 @@ def _from_entries(op: Op, entries: Sequence[StrategyEntry], call: StrategyCall) 
 def _by_kernel(kernel: PrimFunc, binding: Binding, operands: Sequence[OperandTensors]) -> tuple[Tensor, ...]:
     """A compute of an op: what a kernel gives for the tensors of its operands."""
     groups = [each if isinstance(each, tuple) else () if each is None else (each,) for each in operands]
-    return (call_kernel(kernel, *[tensor for group in groups for tensor in group]),)
+    return tensors_of(kernel, [tensor for group in groups for tensor in group])
 
 
 def _called(op: Op, function: Callable[..., object], call: StrategyCall, target: HasKeys) -> OpStrategy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from ....base.contract import handed_in
@@ -10,19 +10,27 @@ from ....base.errors import LoweringError
 from ....compute.te.extern import function_name
 from ....compute.te.loop_ir import LoopIRFunction
 from ....compute.te.tensor import Extern
-from ..nodes.stmt import Buffer, CallPacked, Stmt
+from ..nodes.stmt import Allocate, Buffer, CallPacked, Stmt
 
 
-def lower_extern(op: Extern, operands: Sequence[Buffer], target: Buffer) -> Stmt:
-    """The statement that fills the buffer of an extern tensor.
+def lower_extern(op: Extern, operands: Sequence[Buffer], targets: Mapping[int, Buffer]) -> Stmt:
+    """The statement that fills the buffers of extern tensors, by which results of their function they are.
+
+    A call of Python fills that of `op` alone.  Results of loop IR that have no tensor are storage of its own.
 
     Raises LoweringError for what a function of buffers raises, and where it gives no loop IR.
     """
     name, function = function_name(op), op.function
     if not isinstance(function, LoopIRFunction):
+        target = targets[op.output]
         return CallPacked(name, partial(function, **dict(op.attrs)), tuple(operands), target, op.output)
+    scratch = {k: function.scratch(operands, k) for k in range(op.outputs) if k not in targets}
+    buffers = {**targets, **scratch}
     with handed_in(f"the function {name}", LoweringError):
-        made = function.loop_ir(operands, [target])
+        made = function.loop_ir(operands, [buffers[k] for k in sorted(buffers)])
     if not isinstance(made, Stmt):
         raise LoweringError(f"the function {name} gave {made!r:.80}, expected a statement of loop IR")
-    return made
+    filling: Stmt = made
+    for buffer in scratch.values():
+        filling = Allocate(buffer, filling)
+    return filling

@@ -27,7 +27,7 @@ from ..nodes.visit import map_exprs, statements
 
 @dataclass(frozen=True, slots=True)
 class KernelCall(LoopIRFunction):
-    """A kernel as the function of an extern tensor: lowered it is its loops, called on arrays it is interpreted."""
+    """A kernel as the function of extern tensors: lowered it is its loops, called on arrays it is interpreted."""
 
     func: PrimFunc
 
@@ -35,16 +35,22 @@ class KernelCall(LoopIRFunction):
     def name(self) -> str:
         return self.func.name
 
-    def __call__(self, *arrays: np.ndarray) -> np.ndarray:
+    def __call__(self, *arrays: np.ndarray) -> tuple[np.ndarray, ...]:
         sizes = _sizes(self.func, [array.shape for array in arrays])
         known = {each: int(size) for each, size in sizes.items() if isinstance(size, int)}
-        (output,) = self.func.outputs
-        (found,) = interpret(self.func, arrays, known)
-        shape = [int(n) if isinstance(n, int) else int(evaluate_scalar(n, known)) for n in output.shape]
-        return found.reshape(shape)
+        results: list[np.ndarray] = []
+        for output, found in zip(self.func.outputs, interpret(self.func, arrays, known), strict=True):
+            shape = [int(n) if isinstance(n, int) else int(evaluate_scalar(n, known)) for n in output.shape]
+            results.append(found.reshape(shape))
+        return tuple(results)
+
+    def scratch(self, ins: Sequence[Buffer], output: int) -> Buffer:
+        buffer = self.func.outputs[output]
+        shape = result_shapes(self.func, [each.shape for each in ins])[output]
+        return Buffer(buffer.name, shape, buffer.dtype, "global")
 
     def loop_ir(self, ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Stmt:
-        """The kernel's statement over the buffers of its operands and of its result."""
+        """The kernel's statement over the buffers of its operands and of its results."""
         func = self.func
         values = _values(_sizes(func, [buffer.shape for buffer in ins]))
         moved = dict(zip((*func.inputs, *func.outputs), (*ins, *outs), strict=True))
@@ -83,19 +89,30 @@ def _is_shared(s: Stmt) -> bool:
     return is_parallel or (isinstance(s, Allocate) and s.buffer.scope == "global")
 
 
-def call(kernel: PrimFunc, *operands: Tensor) -> Tensor:
-    """The tensor that a kernel of one output computes of its operands.
+def call(kernel: PrimFunc, *operands: Tensor) -> Tensor | tuple[Tensor, ...]:
+    """The tensor that a kernel computes of its operands; of several outputs a tuple.
 
     Dims of the kernel take the extents of the operands' shapes.  Raises LoweringError for other operands than its
-    inputs (their number, dtypes and shapes), for a kernel of several outputs, and for a dim that no operand has.
+    inputs (their number, dtypes and shapes), and for a dim that no operand has.
     """
+    made = tensors_of(kernel, operands)
+    return made if len(made) > 1 else made[0]
+
+
+def tensors_of(kernel: PrimFunc, operands: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The tensors of `call`, one for each output."""
     check_callable(kernel)
     reason = why_not_operands(kernel, operands)
     if reason is not None:
         raise LoweringError(reason)
-    (output,) = kernel.outputs
-    shape = result_shape(kernel, [tensor.shape for tensor in operands])
-    return Tensor(output.name, shape, output.dtype, Extern(operands, KernelCall(kernel), (), 0, 1))
+    function, given = KernelCall(kernel), tuple(operands)
+    shapes = result_shapes(kernel, [tensor.shape for tensor in operands])
+    return tuple(
+        [
+            Tensor(output.name, shape, output.dtype, Extern(given, function, (), k, len(shapes)))
+            for k, (output, shape) in enumerate(zip(kernel.outputs, shapes, strict=True))
+        ]
+    )
 
 
 def why_not_operands(kernel: PrimFunc, operands: Sequence[object]) -> str | None:
@@ -111,11 +128,7 @@ def why_not_operands(kernel: PrimFunc, operands: Sequence[object]) -> str | None
 
 
 def check_callable(kernel: PrimFunc) -> None:
-    """Raises LoweringError for a kernel that computes no tensor of its inputs: of several outputs, or open dims."""
-    if len(kernel.outputs) != 1:
-        raise LoweringError(
-            f"{kernel.name} has {len(kernel.outputs)} outputs; a tensor is computed by a kernel of one"
-        )
+    """Raises LoweringError for a kernel with a dim that none of its inputs has."""
     bound = {each for buffer in kernel.inputs for each in buffer.shape}
     unbound = [each.name for each in kernel.dims if each not in bound]
     if unbound:
@@ -123,11 +136,10 @@ def check_callable(kernel: PrimFunc) -> None:
     check(LOWERED, kernel, "the call", own=False)
 
 
-def result_shape(kernel: PrimFunc, shapes: Sequence[Shape]) -> Shape:
-    """The shape of the result for inputs of these shapes.  Raises LoweringError where one does not fit."""
-    (output,) = kernel.outputs
+def result_shapes(kernel: PrimFunc, shapes: Sequence[Shape]) -> list[Shape]:
+    """The shapes of the results for inputs of these shapes.  Raises LoweringError where one does not fit."""
     values = _values(_sizes(kernel, shapes))
-    return tuple([substituted_dim(each, values) for each in output.shape])
+    return [tuple([substituted_dim(each, values) for each in output.shape]) for output in kernel.outputs]
 
 
 def _values(sizes: Mapping[Var, Dim]) -> dict[Var, Expr]:

@@ -27,20 +27,21 @@ from ....operator import (
     Output,
     Signature,
     TensorType,
+    TupleType,
     Type,
     TypeReporter,
     has_op,
 )
 from ..nodes.stmt import PrimFunc
-from .kernel_call import call, check_callable, result_shape
+from .kernel_call import check_callable, result_shapes, tensors_of
 
 
 def call_kernel(kernel: PrimFunc, *operands: Operand) -> Call:
-    """The call of a kernel as an op: its result is a new tensor.
+    """The call of a kernel as an op: its result is a new tensor, of several outputs a tuple.
 
     An operand is an expression, a traced value, an array or a number, as of other ops.  Raises LoweringError for a
-    kernel that computes no tensor (of several outputs, with a dim that no input has), CallError, DTypeError and
-    ShapeError for operands that are not its inputs'.
+    kernel with a dim that none of its inputs has, CallError, DTypeError and ShapeError for operands that are not its
+    inputs'.
     """
     return make_call(op_of(kernel), operands)
 
@@ -56,7 +57,6 @@ def op_of(kernel: PrimFunc) -> Op:
 
 
 def _declaration(kernel: PrimFunc, name: str, digest: str) -> OpDeclaration:
-    (output,) = kernel.outputs
     return OpDeclaration(
         name=name,
         doc=f"The kernel {kernel.name}, written by hand.",
@@ -65,7 +65,7 @@ def _declaration(kernel: PrimFunc, name: str, digest: str) -> OpDeclaration:
         attrs=None,
         signature=Signature(
             inputs=tuple([Input(each.name, None, str(each.dtype)) for each in kernel.inputs]),
-            outputs=(Output(output.name),),
+            outputs=tuple([Output(output.name) for output in kernel.outputs]),
             relation=partial(_relate, kernel),
         ),
         compute=None,
@@ -80,19 +80,20 @@ def _declaration(kernel: PrimFunc, name: str, digest: str) -> OpDeclaration:
 def _relate(
     kernel: PrimFunc, types: Sequence[Type], num_inputs: int, attrs: Attrs | None, reporter: TypeReporter
 ) -> bool:
-    """The type relation: the result's shape from the operands', whose dims are those of the kernel's inputs."""
+    """The type relation: the results' shapes from the operands', whose dims are those of the kernel's inputs."""
     shapes = [each.shape for each in types[:num_inputs] if isinstance(each, TensorType)]
     try:
-        shape = result_shape(kernel, shapes)
+        found = result_shapes(kernel, shapes)
     except LoweringError as error:
         raise ShapeError(f"{error}\n  at {reporter.site or call_site()}") from error
-    reporter.assign(types[num_inputs], TensorType(shape, kernel.outputs[0].dtype))
+    kinds = [TensorType(shape, each.dtype) for each, shape in zip(kernel.outputs, found, strict=True)]
+    reporter.assign(types[num_inputs], kinds[0] if len(kinds) == 1 else TupleType(tuple(kinds)))
     return True
 
 
 def _compute(kernel: PrimFunc, binding: Binding, operands: Sequence[OperandTensors]) -> tuple[Tensor, ...]:
     """The op attribute "compute" of a kernel's op."""
-    return (call(kernel, *[each for each in operands if isinstance(each, Tensor)]),)
+    return tensors_of(kernel, [each for each in operands if isinstance(each, Tensor)])
 
 
 PrimFunc.__call__ = call_kernel

@@ -89,6 +89,10 @@ class _Lowering:
         for stage in [s for s in schedule.stages if not s.inlined]:
             for tensor in reads_of(stage):
                 self.readers.setdefault(tensor, []).append(stage)
+        self.externs: dict[object, list[Stage]] = {}
+        for stage in schedule.stages:
+            if isinstance(stage.op, Extern) and stage.op.gives_loop_ir:
+                self.externs.setdefault(_function_key(stage), []).append(stage)
         self.attached: dict[IterVar, list[Stage]] = {}
         for stage in schedule.stages:
             if stage.attach is not None and not stage.inlined:
@@ -104,6 +108,7 @@ class _Lowering:
             if stage.rows
             for follower in (*stage.rows.members, *stage.rows.closing)
         }
+        led.update([other for stages in self.externs.values() for other in stages[1:]])
         for stage in roots:
             if isinstance(stage.op, Placeholder) and stage.tensor not in self.buffers:
                 raise LoweringError(f"{name}: placeholder {stage.name} is read but is not among the inputs")
@@ -130,6 +135,9 @@ class _Lowering:
                 if member.tensor not in self.buffers and member.tensor not in stage.rows.local:
                     made.append(self._allocate(member, member.tensor))
             return made
+        for each in self._filled_with(stage)[1:]:
+            if each.tensor not in self.buffers:
+                made.append(self._allocate(each, each.tensor))
         for tensor in stage.tensors:
             if tensor in self.buffers:
                 continue
@@ -141,6 +149,10 @@ class _Lowering:
                 made.append(self._allocate(update, update.tensor))
             self.buffers[tensor] = self.buffers[update.tensor]
         return made
+
+    def _filled_with(self, stage: Stage) -> list[Stage]:
+        """The stages whose buffers one statement fills: this one, and the other results of its loop IR."""
+        return self.externs.get(_function_key(stage), [stage])
 
     def _only_update_of(self, stage: Stage) -> Stage | None:
         readers = self.readers.get(stage.tensor, ())
@@ -180,7 +192,8 @@ class _Lowering:
             return lower_update(stage.tensor, stage.op, self.values)
         assert isinstance(stage.op, Extern)
         operands = [self.buffers[tensor] for tensor in stage.op.operands]
-        return lower_extern(stage.op, operands, self.buffers[stage.tensor])
+        filled = [each for each in self._filled_with(stage) if isinstance(each.op, Extern)]
+        return lower_extern(stage.op, operands, {_output(each): self.buffers[each.tensor] for each in filled})
 
     def _data(self, stage: Stage, domain: Domain) -> Stmt:
         """A stage without reduce axes."""
@@ -234,6 +247,17 @@ class _Lowering:
         return [
             Prefetch(self.buffers[tensor], self.values.position(tensor, starts), tuple(n for _, n in region))
         ]
+
+
+def _function_key(stage: Stage) -> object:
+    """What extern tensors have in common that are results of one call."""
+    op = stage.op
+    return (id(op.function), op.operands) if isinstance(op, Extern) else None
+
+
+def _output(stage: Stage) -> int:
+    assert isinstance(stage.op, Extern)
+    return stage.op.output
 
 
 def dims_of(*parameters: Sequence[Buffer | Tensor]) -> tuple[Var, ...]:
