@@ -108,6 +108,7 @@ if TYPE_CHECKING:
     from .run.executor import load as load
     from .run.executor import load_function as load_function
     from .run.executor import load_params as load_params
+    from .run.executor import optimize as optimize
     from .run.executor import save_params as save_params
     from .transform import PassContext as PassContext
     from .transform import Sequential as Sequential
@@ -119,7 +120,7 @@ _NAMES = {
     "run.executor": (
         "Crossed", "Executable", "GraphRuntime", "State", "Value", "asarray", "build", "create_executor", "load",
         "load_function",
-        "load_params", "save_params",
+        "load_params", "optimize", "save_params",
     ),
     "ir": (
         "Call", "Constant", "Expr", "Function", "IRModule", "If", "Let", "Tuple", "TupleGetItem", "Var",

@@ -101,7 +101,11 @@ def test_a_dag_of_many_paths(name: str) -> None:
     RUNS[name](paths())
 
 
-@pytest.mark.parametrize("maker", OWN, ids=names)
+KEEPING = [maker for maker in OWN if not maker().info.changes_type]
+"""Passes after which programs give what they gave."""
+
+
+@pytest.mark.parametrize("maker", KEEPING, ids=names)
 @pytest.mark.parametrize("seed", range(3))
 def test_programs_mean_the_same(maker: Callable[[], Pass], seed: int) -> None:
     made = maker()

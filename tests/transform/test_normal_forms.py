@@ -18,6 +18,7 @@ from opgen_runtime.transform import (
     ToBasicBlockNormalForm,
     ToGraphNormalForm,
     VerifyIR,
+    check_basic_block_normal_form,
     infer_type,
 )
 from opgen_runtime.transform.infrastructure import FunctionPass
@@ -129,6 +130,12 @@ def test_what_is_needed_in_one_branch_ends_a_recursion() -> None:
     assert ir.structural_equal(forms[0]["main"], forms[2]["main"])
     results = [create_executor("debug", each).evaluate()(x, n).numpy() for each in forms]
     np.testing.assert_array_equal(results[0], results[1])
+
+
+def test_whether_it_is_in_basic_blocks() -> None:
+    before = InferType()(parse_module(MAIN + CASES["what both branches use"][1]))["main"]
+    assert not check_basic_block_normal_form(before)
+    assert check_basic_block_normal_form(ToBasicBlockNormalForm()(before))
 
 
 LIFTED = {

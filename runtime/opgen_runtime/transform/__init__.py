@@ -38,6 +38,7 @@ from .eliminate_common_subexpr import EliminateCommonSubexpr
 from .eta_expand import EtaExpand
 from .evaluator import Evaluator
 from .fast_math import FastMath
+from .first_order_gradient import FirstOrderGradient
 from .fold_constant import DynamicToStatic, FoldConstant
 from .fold_scale_axis import BackwardFoldScaleAxis, FoldScaleAxis, ForwardFoldScaleAxis
 from .fold_shift import FoldShift
@@ -61,7 +62,7 @@ from .partition_graph import PartitionGraph
 from .remove_unused_functions import RemoveUnusedFunctions
 from .simplify_inference import SimplifyInference
 from .to_a_normal_form import ToANormalForm
-from .to_basic_block_normal_form import ToBasicBlockNormalForm
+from .to_basic_block_normal_form import ToBasicBlockNormalForm, check_basic_block_normal_form
 from .to_graph_normal_form import ToGraphNormalForm
 from .to_mixed_precision import ToMixedPrecision
 from .winograd import Winograd
@@ -71,7 +72,8 @@ __all__ = [
     "CombineParallelBatchMatmul",
     "CombineParallelConv2D", "CombineParallelDense", "ConfigKey", "ConvertLayout", "DeadCodeElimination",
     "DefuseOps", "DiffIR",
-    "DivToMul", "DynamicToStatic", "EliminateCommonSubexpr", "EtaExpand", "Evaluator", "FastMath", "FoldConstant",
+    "DivToMul", "DynamicToStatic", "EliminateCommonSubexpr", "EtaExpand", "Evaluator", "FastMath",
+    "FirstOrderGradient", "FoldConstant",
     "FoldScaleAxis",
     "FoldShift", "FoldStatic", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
     "IntegerProducts", "LambdaLift", "Legalize", "LowerExternalFunctions", "MergeCompilerRegions", "MergeComposite",
@@ -80,7 +82,7 @@ __all__ = [
     "SimplifyAlgebra", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToBasicBlockNormalForm",
     "ToGraphNormalForm", "ToMixedPrecision",
     "VerifyIR",
-    "Winograd", "all_passes", "config_keys", "extract_fused_functions", "facts",
+    "Winograd", "all_passes", "check_basic_block_normal_form", "config_keys", "extract_fused_functions", "facts",
     "find_pass", "function_pass", "fuse", "get_total_mac_number", "infer", "infer_type",
     "module_pass", "register_config", "why_apart", "with_input_layouts",
 ]  # fmt: skip

@@ -27,3 +27,8 @@ def ToBasicBlockNormalForm(function: Function, module: IRModule, context: PassCo
     made = rebuild(function, (*function.params, body))
     assert isinstance(made, Function)
     return function if same_program(made, function) else made
+
+
+def check_basic_block_normal_form(function: Function) -> bool:
+    """Whether no block of a function uses what a block around it computes, but by name."""
+    return ToBasicBlockNormalForm()(function) is function

@@ -135,3 +135,40 @@ def test_what_a_compute_reads_is_sought_once() -> None:
     op = te.compute((4,), lambda i: x[i] + x[3 - i]).op
     assert op.inputs() == (x,)
     assert op.inputs() is op.inputs()
+
+
+NAMED = {
+    "bitwise_and": (lambda x: te.bitwise_and(x, 6), lambda a: a & 6),
+    "bitwise_or": (lambda x: te.bitwise_or(x, 6), lambda a: a | 6),
+    "bitwise_xor": (lambda x: te.bitwise_xor(x, 6), lambda a: a ^ 6),
+    "bitwise_not": (te.bitwise_not, lambda a: ~a),
+    "shift_left": (lambda x: te.shift_left(x, 2), lambda a: a << 2),
+    "shift_right": (lambda x: te.shift_right(x, 1), lambda a: a >> 1),
+    "div": (lambda x: te.div(x, 2), lambda a: np.trunc(a / 2)),
+    "indexdiv": (lambda x: te.indexdiv(x, 3), lambda a: a // 3),
+    "indexmod": (lambda x: te.indexmod(x, 3), lambda a: a % 3),
+    "ceildiv": (lambda x: te.ceildiv(x, 3), lambda a: -(-a // 3)),
+    "reinterpret": (lambda x: te.reinterpret("float32", x), lambda a: a.view("float32")),
+    "div of floats": (lambda x: te.div(x.astype("float32"), 2.0), lambda a: a.astype("float32") / 2),
+    "exp10": (lambda x: te.exp10(x.astype("float64")), lambda a: 10.0**a),
+    "nearbyint": (lambda x: te.nearbyint(x.astype("float32") * 0.5), lambda a: np.rint(a * 0.5)),
+    "infinity": (
+        lambda x: te.if_then_else(x > 0, te.infinity("float32"), 0.0),
+        lambda a: np.where(a > 0, np.inf, 0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_functions_by_their_names_in_tvm(name: str) -> None:
+    function, wanted = NAMED[name]
+    x = te.placeholder((6,), dtype="int32", name="x")
+    made = te.compute((6,), lambda i: function(x[i]), name="made")
+    array = np.array([-7, -2, 0, 1, 5, 9], "int32")
+    found = rt.build(te.create_schedule(made), [x, made])(array)
+    np.testing.assert_allclose(found, wanted(array), rtol=1e-14)
+
+
+def test_infinity_is_a_float() -> None:
+    with pytest.raises(DTypeError, match="int32 has no infinity; expected a float"):
+        te.infinity("int32")

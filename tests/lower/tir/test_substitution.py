@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from opgen_runtime.errors import DTypeError, LoweringError
 
-from opgen_runtime import tir
+import opgen_runtime as rt
+from opgen_runtime import te, tir
 from opgen_runtime.base.arith import Expr, Var, add, cast, const, gt
 from opgen_runtime.base.vocabulary import INDEX
 
@@ -85,3 +87,33 @@ def test_what_the_statement_binds() -> None:
 def test_values_of_another_dtype(value: Expr) -> None:
     with pytest.raises(DTypeError, match=f"substitute: n is of dtype index, its value .* of {value.dtype}"):
         tir.substitute(shifted(), {N: value})
+
+
+def test_a_kernel_for_values_of_its_dims() -> None:
+    func = tir.parse("""\
+twice(x: float32[n, m]) -> (y: float32[n]):
+    allocate rows: float32[n + 1] local
+    for i in range(n):
+        rows[i] = x[i, m - 1] * 2.0
+        y[i] = rows[i]
+""")
+    n, m = func.dims
+    assert (
+        str(tir.specialize(func, {n: 4}))
+        == """\
+twice(x: float32[4, m]) -> (y: float32[4]):
+    allocate rows: float32[5] local
+    for i in range(4):
+        rows[i] = x[i, m - 1] * 2.0
+        y[i] = rows[i]
+"""
+    )
+    assert tir.specialize(func, {n: 4}).dims == (m,)
+    array = np.arange(8, dtype="float32").reshape(4, 2)
+    np.testing.assert_array_equal(rt.build(tir.specialize(func, {n: 4, m: 2}))(array), array[:, 1] * 2)
+    for values, message in (
+        ({te.var("n"): 4}, "specialize: twice has no dim n; its dims are: n, m"),
+        ({n: -1}, "specialize: n is to be -1, expected a number of elements"),
+    ):
+        with pytest.raises(LoweringError, match=message):
+            tir.specialize(func, values)

@@ -420,3 +420,14 @@ def test_another_machine_and_another_version_are_refused(
     monkeypatch.setattr(artifact, "VERSION", "99")
     with pytest.raises(ExecutorError, match=r"was saved by opgen .*, this is 99; save it again"):
         rt.load(path)
+
+
+def test_what_a_build_compiles_can_be_looked_at() -> None:
+    x, w = rt.var("x", shape=(2, 3)), rt.var("w", shape=(4, 3))
+    function = rt.Function((x, w), ops.relu(ops.dense(x, ops.negative(w))))
+    module = rt.optimize(function, {"w": -np.ones((4, 3), "float32")})
+    assert [param.name_hint for param in module["main"].params] == ["x"]
+    assert str(module).count("Primitive=1") == 1
+    assert "negative" not in str(module)
+    with rt.PassContext(opt_level=0):
+        assert str(rt.optimize(function)).count("Primitive=1") == 3

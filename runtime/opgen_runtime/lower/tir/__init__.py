@@ -57,7 +57,7 @@ from .nodes.stmt import (
     Store,
     TransposedLoad,
 )
-from .nodes.substitution import substitute
+from .nodes.substitution import specialize, substitute
 from .nodes.text import stmt_text, to_text
 from .nodes.visit import block
 from .phases import FINAL, PHASES, Phase, PhaseRow, hooked, run_phases
@@ -120,6 +120,7 @@ __all__ = [
     "parse",
     "run_phases",
     "schedule_ops",
+    "specialize",
     "stmt_text",
     "store",
     "substitute",

@@ -58,6 +58,7 @@ __all__ = [
     "load_function",
     "load_params",
     "most_bytes",
+    "optimize",
     "save_params",
     "stateful",
     "statistics",
@@ -84,7 +85,7 @@ if TYPE_CHECKING:
     from .arrays.donating import donations_of
     from .arrays.state import State
     from .base import Executor
-    from .building import build
+    from .building import build, optimize
     from .creating import create_executor
     from .crossed import Crossed
     from .debug import DebugExecutor
@@ -106,7 +107,7 @@ else:
         "..compile.store.params_file": ("load_params", "save_params"),
         "..compile.specialisations": ("LEAST", "Specialisations", "most_bytes", "statistics"),
         "base": ("Executor",),
-        "building": ("build",),
+        "building": ("build", "optimize"),
         "creating": ("create_executor",),
         "debug": ("DebugExecutor",),
         "arrays.donating": ("donations_of",),

@@ -9,7 +9,8 @@ from ...base import Target
 from ...base.forks import importing
 from ...ir import Function, IRModule, Var
 from ...transform import InferType, PassContext, ToGraphNormalForm
-from ..compile.program.program_steps import as_module, constants_of
+from ..compile.pipeline import optimise
+from ..compile.program.program_steps import as_module, check_closed, constants_of, module_given
 from ..compile.scheduled import PrimFunc, Schedule, Tensor, TensorFunction, build_loop_ir, build_schedule
 from .executable import Executable
 from .module_key import key_of_module
@@ -107,6 +108,22 @@ def _kept(key: str, make: Callable[[], Executable]) -> Executable:
     made = make()
     program_cache.keep(key, made, {})
     return made
+
+
+def optimize(
+    program: IRModule | Function,
+    params: Mapping[str, object] | Mapping[Var, object] | None = None,
+    target: Target | str | None = None,
+) -> IRModule:
+    """The module as `build` partitions it: after all passes that the current PassContext enables, in kernels.
+
+    `params`: values of parameters, which become constants.  `target`: as for `build`.  Raises what `build` raises
+    before it compiles kernels.
+    """
+    chosen = Target.current() if target is None else Target.parse(target)
+    module = module_given(program, params)
+    check_closed(module)
+    return optimise(module, PassContext.current().for_target(chosen))
 
 
 def as_graph(module: IRModule) -> IRModule:

@@ -61,6 +61,56 @@ maximum: Final = _binary("maximum", arith.maximum)
 minimum: Final = _binary("minimum", arith.minimum)
 
 
+bitwise_and: Final = _binary("bitwise_and", arith.bit_and)
+bitwise_or: Final = _binary("bitwise_or", arith.bit_or)
+bitwise_xor: Final = _binary("bitwise_xor", arith.bit_xor)
+shift_left: Final = _binary("shift_left", arith.shift_left)
+shift_right: Final = _binary("shift_right", arith.shift_right)
+indexdiv: Final = floordiv
+indexmod: Final = floormod
+nearbyint: Final = ELEMENT_FUNCTIONS["round"]
+
+
+def div(a: object, b: object) -> Expr:
+    """The quotient of two elements; of integers it is truncated, as in C."""
+    x, y = arith.operands(number(a), number(b), "divide")
+    return arith.truncdiv(x, y) if x.dtype.is_int else arith.div(x, y)
+
+
+def ceildiv(a: object, b: object) -> Expr:
+    """The quotient of two integers, rounded up."""
+    return arith.negate(arith.floordiv(arith.negate(_expr(a)), number(b)))
+
+
+def exp10(x: object) -> Expr:
+    """Ten to the power of an element."""
+    value = _expr(x)
+    return arith.call("pow", arith.const(10.0, value.dtype), value)
+
+
+def bitwise_not(x: object) -> Expr:
+    """All bits of an integer turned over; of a bool `not`."""
+    return arith.bit_not(_expr(x))
+
+
+def reinterpret(dtype: str, value: object) -> Expr:
+    """The bits of an element as another dtype of the same width."""
+    return arith.bitcast(_expr(value), DType(dtype))
+
+
+def infinity(dtype: str) -> Expr:
+    """The infinity of a dtype of floats."""
+    kind = DType(dtype)
+    if not kind.is_float:
+        raise DTypeError(f"{dtype} has no infinity; expected a float")
+    return arith.const(math.inf, kind)
+
+
+def _expr(value: object) -> Expr:
+    given = number(value)
+    return given if isinstance(given, Expr) else const(given)
+
+
 def if_then_else(condition: object, then: object, otherwise: object) -> Expr:
     """`then if condition else otherwise`; what is not chosen is not read, so that the condition may guard it."""
     return arith.select(number(condition), number(then), number(otherwise))

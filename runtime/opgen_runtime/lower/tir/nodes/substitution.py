@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import overload
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final, overload
 
 from ....base.arith import Expr, Var, const, post_order
 from ....base.errors import DTypeError, LoweringError
 from .folding import fold_substitute
-from .relocate import Adopted, Relocator
-from .stmt import Stmt
+from .relocate import Adopted, Relocator, substituted_dim
+from .stmt import Buffer, PrimFunc, Stmt
 from .visit import bound, statements
+
+NOTHING: Final[Mapping[Buffer, Buffer]] = MappingProxyType({})
 
 
 @overload
@@ -46,6 +50,33 @@ def substitute(node: Stmt | Expr, values: Mapping[Var, Expr | int]) -> Stmt | Ex
     return _Substituted(given).stmt(node)
 
 
+def specialize(func: PrimFunc, values: Mapping[Var, int]) -> PrimFunc:
+    """The kernel for values of some of its dims, which are numbers in the shapes of its parameters, too.
+
+    Raises LoweringError for a variable that is no dim of the kernel, and for a value that is no size.
+    """
+    for var, value in values.items():
+        if var not in func.dims:
+            known = ", ".join([each.name for each in func.dims]) or "none"
+            raise LoweringError(f"specialize: {func.name} has no dim {var}; its dims are: {known}")
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise LoweringError(
+                f"specialize: {var.name} is to be {value!r:.80}, expected a number of elements"
+            )
+    given: dict[Var, Expr] = {var: const(value, var.dtype) for var, value in values.items()}
+    moved = {
+        each: replace(each, shape=tuple([substituted_dim(dim, given) for dim in each.shape]))
+        for each in (*func.inputs, *func.outputs)
+    }
+    return replace(
+        func,
+        inputs=tuple([moved[each] for each in func.inputs]),
+        outputs=tuple([moved[each] for each in func.outputs]),
+        body=_Substituted(given, moved).stmt(func.body),
+        dims=tuple([dim for dim in func.dims if dim not in values]),
+    )
+
+
 def _value(var: Var, value: Expr | int) -> Expr:
     if not isinstance(value, Expr):
         return const(value, var.dtype)
@@ -59,8 +90,8 @@ def _value(var: Var, value: Expr | int) -> Expr:
 class _Substituted(Adopted):
     """Folds what becomes constant."""
 
-    def __init__(self, values: Mapping[Var, Expr]) -> None:
-        super().__init__({}, values)
+    def __init__(self, values: Mapping[Var, Expr], moved: Mapping[Buffer, Buffer] = NOTHING) -> None:
+        super().__init__(dict(moved), values)
 
     def expr(self, e: Expr) -> Expr:
         return fold_substitute(Relocator.expr(self, e), self.dims)
