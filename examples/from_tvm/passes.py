@@ -130,3 +130,11 @@ def first_order_gradient() -> None:
 def optimized_module() -> None:
     function, params = layer()
     assert "Primitive=1" in str(rt.optimize(function, params, "llvm"))
+
+
+@program("relay.transform.FoldExplicitPadding()(mod)")
+def explicit_padding() -> None:
+    x, w = rt.var("x", shape=(1, 2, 5, 5)), rt.var("w", shape=(3, 2, 3, 3))
+    padded = ops.conv2d(ops.pad(x, pad_width=(0, 0, 0, 0, 1, 1, 1, 1)), w)
+    function = rt.transform.FoldExplicitPadding()(rt.transform.infer_type(rt.Function((x, w), padded)))
+    assert rt.structural_equal(function.body, ops.conv2d(x, w, padding=(1, 1, 1, 1)), map_free_vars=True)

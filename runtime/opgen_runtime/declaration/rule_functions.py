@@ -60,6 +60,28 @@ def has_all_bits(a: np.ndarray) -> bool:
     return bool(a.all()) if dtype.is_bool else bool((a == np.array(-1).astype(a.dtype)).all())
 
 
+def sides(padding: Sequence[int]) -> tuple[int, ...]:
+    """Top, left, bottom and right of a padding of one, two or four numbers."""
+    return tuple(padding) * (4 // len(padding))
+
+
+def image_sides(pad_width: Sequence[int], layout: str) -> tuple[int, ...] | None:
+    """Top, left, bottom and right of what is put around an image; None where other axes get something, too.
+
+    `pad_width`: before and after each axis, in pairs.
+    """
+    pairs = dict(zip(layout, zip(pad_width[::2], pad_width[1::2], strict=True), strict=False))
+    if len(pairs) != len(layout) or not {"H", "W"} <= pairs.keys() or len(pad_width) != 2 * len(layout):
+        return None
+    (top, bottom), (left, right) = pairs.pop("H"), pairs.pop("W")
+    return None if any(map(any, pairs.values())) else (top, left, bottom, right)
+
+
+def summed(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+    """The sums of as many numbers."""
+    return tuple([x + y for x, y in zip(a, b, strict=True)])
+
+
 def composed(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
     """The axes of two permutations, the first of which is done first."""
     return tuple([first[axis] for axis in second])
@@ -98,7 +120,7 @@ FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     each.__name__: each
     for each in (
         reciprocal, is_exact_reciprocal, is_normal_reciprocal, is_all, has_all_bits, composed, is_identity, is_exact,
-        converts_as, len, min, max, abs, sum, all, any, sorted,
+        converts_as, sides, image_sides, summed, len, min, max, abs, sum, all, any, sorted,
     )
 }  # fmt: skip
 """Name -> function."""

@@ -31,7 +31,14 @@ from .combine_parallel import CombineParallelBatchMatmul, CombineParallelConv2D,
 from .context import ConfigKey, PassContext, config_keys, register_config
 from .convert_layout import AlterOpLayout, ConvertLayout
 from .dead_code_elimination import DeadCodeElimination
-from .declared import DivToMul, RecogniseOps, SimplifyAlgebra, SimplifyExpr
+from .declared import (
+    DivToMul,
+    FlattenAtrousConv,
+    FoldExplicitPadding,
+    RecogniseOps,
+    SimplifyAlgebra,
+    SimplifyExpr,
+)
 from .define import PassMaker, all_passes, function_pass, module_pass
 from .defuse_ops import DefuseOps
 from .eliminate_common_subexpr import EliminateCommonSubexpr
@@ -73,7 +80,7 @@ __all__ = [
     "CombineParallelConv2D", "CombineParallelDense", "ConfigKey", "ConvertLayout", "DeadCodeElimination",
     "DefuseOps", "DiffIR",
     "DivToMul", "DynamicToStatic", "EliminateCommonSubexpr", "EtaExpand", "Evaluator", "FastMath",
-    "FirstOrderGradient", "FoldConstant",
+    "FirstOrderGradient", "FlattenAtrousConv", "FoldConstant", "FoldExplicitPadding",
     "FoldScaleAxis",
     "FoldShift", "FoldStatic", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
     "IntegerProducts", "LambdaLift", "Legalize", "LowerExternalFunctions", "MergeCompilerRegions", "MergeComposite",
