@@ -206,3 +206,12 @@ def kernel_of_several_outputs() -> None:
 
     share = rt.jit(lambda x: totals(x)[1] / totals(x)[0])(numbers(4))
     near(share, 2 * numbers(4) / numbers(4).sum())
+
+
+@program("pragma unrolls the axis itself, too; there are other pragmas there, such as import_llvm")
+def unrolled_by_pragma() -> None:
+    a, _, c = two_stages()
+    s = te.create_schedule(c.op)
+    s[c].pragma(c.op.axis[0], "auto_unroll_max_step", 16)
+    assert "unrolled for j in range(8)" in str(rt.lower(s, [a, c]))
+    runs_as_two_stages(s, [a, c])

@@ -126,6 +126,14 @@ REFUSED: list[tuple[Callable[[Schedule], object], str]] = [
         "set_scope on stage p: expected 'global' or 'local', found 'shared'",
     ),
     (lambda s: s[D].set_scope("local"), "set_scope on stage d: parameters of the kernel are global"),
+    (
+        lambda s: s[P].pragma(s[P].axes[0], "unroll", 4),
+        "pragma on stage p: there is no 'unroll'; there is 'auto_unroll_max_step'",
+    ),
+    (
+        lambda s: s[P].pragma(s[P].axes[0], "auto_unroll_max_step", -1),
+        "pragma auto_unroll_max_step on stage p: expected a number of statements, found -1",
+    ),
     (lambda s: s[P].storage_align(K, 16), "storage_align on stage p: k is not a data axis of its tensor"),
     (
         lambda s: s[P].storage_align(s[P].axes[0], 4, 4),

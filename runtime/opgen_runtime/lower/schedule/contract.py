@@ -156,6 +156,9 @@ def _why_not_placed(made: Made) -> str | None:
             return (
                 f"stage {stage.name} is tensorized at {stage.tile_of.axis.var.name}, which is no loop of it"
             )
+        for axis in stage.unroll_steps:
+            if not any(leaf is axis for leaf in stage.leaves):
+                return f"stage {stage.name} unrolls loops inside of {axis.var.name}, which is no loop of it"
         for prefetch in stage.line_prefetches:
             if not any(leaf is prefetch.axis for leaf in stage.leaves):
                 return (

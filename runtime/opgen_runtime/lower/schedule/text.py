@@ -61,6 +61,8 @@ def _stage_lines(stage: Stage, inside: Mapping[IterVar, Sequence[Stage]]) -> Ite
     if not stage.inlined:
         for leaf, row in zip(stage.leaves, _table(stage), strict=True):
             yield _INDENT + row
+            if leaf in stage.unroll_steps:
+                yield f"{_INDENT * 2}loops of at most {stage.unroll_steps[leaf]} statements unrolled"
             for tensor, axis, offset in stage.prefetches:
                 if axis is leaf:
                     yield f"{_INDENT * 2}prefetch {tensor.name}, {offset} ahead"

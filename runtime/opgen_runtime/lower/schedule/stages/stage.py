@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 from ....base.arith import Expr, Var
 from ....base.errors import ScheduleError
@@ -17,6 +17,8 @@ from .matching import match
 from .relations import Fuse, Split
 from .stage_base import Attach, StageBase, Tile
 from .trace import primitive
+
+AUTO_UNROLL: Final = "auto_unroll_max_step"
 
 
 @final
@@ -281,6 +283,25 @@ class Stage(StageBase):
                 f"double_buffer on stage {self.name}: it is not computed inside a loop; use compute_at first"
             )
         self.scope = "double"
+
+    @primitive
+    def pragma(self, axis: IterVar, name: str, value: int) -> None:
+        """for i: for j in range(4): f(i, j)  -->  for i: unrolled for j in range(4): f(i, j), with ("..._step", 4)
+
+        There is one, `auto_unroll_max_step`: serial loops inside the axis are unrolled, innermost first, as long as one
+        becomes `value` statements at most.  Refuses other names, a value below 0, and an axis that is not a loop.
+        """
+        self.require_loops("pragma")
+        self.leaf(axis, "pragma")
+        if name != AUTO_UNROLL:
+            raise ScheduleError(
+                f"pragma on stage {self.name}: there is no {name!r}; there is {AUTO_UNROLL!r}"
+            )
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise ScheduleError(
+                f"pragma {name} on stage {self.name}: expected a number of statements, found {value!r:.80}"
+            )
+        self.unroll_steps[axis] = value
 
     @primitive
     def prefetch(self, tensor: Tensor, axis: IterVar, offset: int) -> None:

@@ -63,6 +63,7 @@ class StageBase:
         self.scope: str | None = None
         self.prefetches: list[tuple[Tensor, IterVar, int]] = []
         self.line_prefetches: list[LinePrefetch] = []
+        self.unroll_steps: dict[IterVar, int] = {}
         self.alignment: dict[int, tuple[int, int]] = {}
         self.follows: Rows[Self] | None = None
         self.rows: Rows[Self] | None = None

@@ -14,6 +14,7 @@ from ...schedule import Domain, ForKind, Schedule, Stage, reads_of
 from ..nodes.nest import ZERO, as_index, guarded, loop
 from ..nodes.stmt import Allocate, Buffer, For, Load, Prefetch, PrimFunc, Stmt, Store
 from ..nodes.visit import block
+from .auto_unroll import auto_unrolled
 from .bound import infer_bound, is_certainly_read, read_region
 from .extern import lower_extern
 from .line_prefetch import line_prefetches
@@ -209,7 +210,10 @@ class _Lowering:
         return body
 
     def _with_attached(self, stage: Stage, leaf: IterVar, body: Stmt) -> Stmt:
-        """What runs inside the loop over `leaf` of a stage: hints, the stages computed there, then `body`."""
+        """What runs inside the loop over `leaf` of a stage: hints, the stages computed there, then `body`.
+
+        Its loops are unrolled where the schedule says so.
+        """
         hints = [
             hint
             for tensor, axis, offset in stage.prefetches
@@ -224,7 +228,8 @@ class _Lowering:
         made = [(self.buffers[stage.tensor], self._stage(stage)) for stage in stages]
         for buffer, stmt in reversed(made):
             body = Allocate(buffer, block(stmt, body))
-        return body
+        steps = stage.unroll_steps.get(leaf)
+        return body if steps is None else auto_unrolled(body, steps)
 
     def _prefetch(self, stage: Stage, tensor: Tensor, axis: IterVar, offset: int) -> list[Stmt]:
         """A hint for what the stage reads of a tensor `offset` iterations later, where its region is known.
