@@ -89,7 +89,7 @@ def external_codegen() -> None:
 
     rt.register_func("ext.from_tvm", by_numpy, override=True)
     passes = [
-        rt.transform.MergeComposite((("from_tvm.dense_relu", "relu(dense(?x, ?w))", None),)),
+        rt.transform.MergeComposite((("from_tvm.dense_relu", "relu(dense(?x, ?w))"),)),
         rt.transform.AnnotateTarget(("from_tvm",)),
         rt.transform.MergeCompilerRegions(),
         rt.transform.PartitionGraph(),

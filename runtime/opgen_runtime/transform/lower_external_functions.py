@@ -145,6 +145,7 @@ def _compute(
         return tuple(found) if isinstance(found, list) else found
 
     run.__qualname__ = run.__name__ = name
+    run.__module__ = CODEGENS
     return [
         te.Tensor(f"{name}_{k}", kind.shape, kind.dtype, te.Extern(tuple(inputs), run, (), k, len(kinds)))
         for k, kind in enumerate(kinds)

@@ -30,9 +30,11 @@ from .matching import Bound, matches
 from .regions import COMPOSITE, Region, is_closed, outlined
 
 Check: TypeAlias = "Callable[[Call], bool] | None"
-Row: TypeAlias = "tuple[str, str | Apply, Check]"
+Row: TypeAlias = "tuple[str, str | Apply] | tuple[str, str | Apply, Check]"
 OPTIONS: Final = {
-    "patterns": Option((), "(name, pattern, check) of each; a check is a function of the last call, or None.")
+    "patterns": Option(
+        (), "(name, pattern) or (name, pattern, check) of each; a check is a function of the last call."
+    )
 }
 
 
@@ -51,9 +53,9 @@ def MergeComposite(
 
 
 def _read(row: Row) -> tuple[str, Apply, Check]:
-    if not (isinstance(row, tuple) and len(row) == 3 and isinstance(row[0], str)):
+    if not (isinstance(row, tuple) and len(row) in (2, 3) and isinstance(row[0], str)):
         raise PassError(f"MergeComposite takes rows of (name, pattern, check), found {row!r:.80}")
-    name, given, check = row
+    name, given, check = row if len(row) == 3 else (*row, None)
     with importing:  # and with it Python's parser
         from ..declaration.pattern_text import parse_pattern
     pattern = parse_pattern(given) if isinstance(given, str) else given
