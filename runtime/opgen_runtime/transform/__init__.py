@@ -16,6 +16,8 @@ fuse_ops.py         FuseOps
 gradient.py         reverse mode: the adjoints of variables (no pass: jit's gradients call it)
 loop_gradient.py    reverse mode through loops, with states kept or computed again
 loop_steps.py       how many steps a loop takes at most
+regions.py          parts of functions that become functions: for patterns and other compilers
+naming.py           names for values, in the blocks where they are needed
 mac_number.py       how many products a program adds
 fold_constant.py    FoldConstant; and so on: one pass a file, named for it
 """

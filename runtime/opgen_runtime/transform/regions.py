@@ -45,7 +45,7 @@ class Region:
     members: list[Expr]
     outputs: list[Expr]
     attrs: Mapping[str, object]
-    inputs: list[Expr] = field(default_factory=list)
+    inputs: list[Expr] = field(init=False)
 
     def __post_init__(self) -> None:
         inside = {id(member) for member in self.members}

@@ -15,6 +15,7 @@ from opgen_runtime.base.arith import (
     Var,
     cast,
     const,
+    detect_linear_equation,
     dim,
     eq,
     ge,
@@ -430,3 +431,17 @@ def test_mirrored_positions_are_inside(low: int, high: int) -> None:
     assert not known.prove(lt(place, n))
     known.learn(ge(n, 1), True)
     assert known.prove(inside(place, n))
+
+
+def test_linear_equations() -> None:
+    i, j, n = Var(INDEX, "i"), Var(INDEX, "j"), dim("n")
+    for e, wanted in (
+        (i * 4 + j - 3, ["4", "1", "-3"]),
+        ((i + 2) * n + j * 2, ["n", "2", "n * 2"]),
+        (j * 5, ["0", "5", "0"]),
+        (i // 2 + j, []),
+        (i * j, []),
+    ):
+        assert [str(each) for each in detect_linear_equation(e, [i, j])] == wanted
+    assert [str(each) for each in detect_linear_equation(i // 2 + j, [j])] == ["1", "i // 2"]
+    assert detect_linear_equation(i * n, [n]) == []

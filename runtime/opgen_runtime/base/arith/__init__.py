@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .analyzer import Analyzer
+from .analyzer import Analyzer, detect_linear_equation
 from .build import (
     CONSTRUCTORS,
     add,
@@ -105,6 +105,7 @@ __all__ = [
     "comparing",
     "conjuncts",
     "const",
+    "detect_linear_equation",
     "dim",
     "div",
     "eq",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from ..vocabulary import BOOL, INDEX, INT64, DType
@@ -301,3 +302,19 @@ class Analyzer(Conditions):
         if isinstance(e, (Var, AnyDim)):
             return e
         return self._choice(e) if isinstance(e, Select) else self._rebuilt(e)
+
+
+def detect_linear_equation(e: Expr, variables: Sequence[Var]) -> list[Expr]:
+    """The factor of each variable in an index expression, and what is left without them; [] where it is not linear.
+
+    Factors may be symbolic: i * n + j + 3 of i and j has [n, 1, 3].
+    """
+    analyzer = Analyzer()
+    found, entangled = analyzer.coefficients(e)
+    if not entangled.isdisjoint(variables) or any(var.size for var in variables):
+        return []
+    factors = [analyzer.expression(found.get(var, {})) for var in variables]
+    rest = e
+    for var, factor in zip(variables, factors, strict=True):
+        rest = build.sub(rest, build.mul(var, factor))
+    return [*factors, analyzer.simplify(rest)]
