@@ -60,6 +60,41 @@ def test_only_sizes_that_the_relation_must_know_are_taken_at_their_values():
     assert isinstance(found.shape[0], torch.SymInt)
 
 
+def test_sizes_of_at_least_2_are_symbols_where_1_would_be_another_result():
+    mode = FakeTensorMode(shape_env=ShapeEnv())
+    x = fake(mode, 5, 1, 7, 1)
+    with mode:
+        found = T.squeeze(x)
+    assert [str(extent) for extent in found.shape] == [str(x.shape[0]), str(x.shape[2])]
+    assert not mode.shape_env.guards
+
+
+COMPILED = {
+    "squeeze": (lambda n: T.squeeze(torch.ones(n, 1, n + 1)), 2),
+    "upsampling": (lambda n: T.upsampling(torch.ones(1, 2, n, n + 1), scale_h=2.0, scale_w=3.0), 2),
+    "reduction": (lambda n: T.mean(torch.ones(n, n + 1)), 2),
+    "reshape": (lambda n: T.reshape(torch.ones(n, 6), newshape=[-1, 3]), 2),
+    "searchsorted": (lambda n: T.searchsorted(torch.arange(n), torch.arange(n + 1)), 5),
+}
+"""A call for a size -> how often torch compiles it for five sizes: anew for each where a size is taken at its value."""
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_compile_with_dynamic_sizes(name):
+    call, most = COMPILED[name]
+    graphs = []
+
+    def backend(graph, example):
+        graphs.append(graph)
+        return graph.forward
+
+    torch._dynamo.reset()
+    compiled = torch.compile(call, fullgraph=True, dynamic=True, backend=backend)
+    for n in range(3, 8):
+        torch.testing.assert_close(compiled(n), call(n))
+    assert len(graphs) <= most
+
+
 def test_a_size_that_depends_on_data_is_a_symbol_of_its_own():
     mode = FakeTensorMode(shape_env=ShapeEnv())
     x = fake(mode, 5, 7)

@@ -2,8 +2,8 @@
 
 A symbol of torch becomes a dim of ours, and sizes made of dims become sums, products and quotients of symbols again.  A
 choice between sizes (`Select`) asks torch, which remembers the answer as a guard; a size that depends on data is a new
-symbol.  Where the relation must know a dim (a rank that a dim decides), that symbol alone is taken at its value, with a
-guard.
+symbol.  Where the relation cannot decide for all sizes, it may for those of at least 2 (which axes `squeeze` drops);
+where it must know a dim (a rank that a dim decides), that symbol alone is taken at its value.  Both become guards.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 import torch
+from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from ...base.arith import AnyDim, Binary, Cast, Compare, Const, Dim, Expr, Not, Select, Var, dim
 from ...base.errors import CallError, LoweringError, OpgenError
@@ -45,11 +46,17 @@ _COMPARISONS: Final[dict[str, Callable[[Any, Any], Any]]] = {
 class Symbols:
     """Dims of ours for symbols of torch, and back."""
 
-    def __init__(self, known: Collection[object] = (), guarded: bool = True) -> None:
-        """`known`: symbols that are taken at their values, with a guard unless it is only tried what follows."""
+    def __init__(
+        self, known: Collection[object] = (), guarded: bool = True, are_several: bool = False
+    ) -> None:
+        """`known`: symbols that are taken at their values; `are_several`: others are at least 2 where they are so now.
+
+        Both with guards, unless it is only tried what follows.
+        """
         self._known = known
         self._guarded = guarded
-        self._dims: dict[object, Var] = {}
+        self._are_several = are_several
+        self._dims: dict[object, Dim] = {}
         self._symbols: dict[Var, Any] = {}
 
     @property
@@ -68,9 +75,20 @@ class Symbols:
             return int(extent if self._guarded else extent.node.hint)
         found = self._dims.get(expr)
         if found is None:
-            found = self._dims[expr] = dim(f"d{len(self._dims)}")
-            self._symbols[found] = extent
+            own = dim(f"d{len(self._dims)}")
+            if self._are_several and self._is_several(extent):
+                found = self._dims[expr] = own + 2
+                self._symbols[own] = extent - 2
+            else:
+                found = self._dims[expr] = own
+                self._symbols[own] = extent
         return found
+
+    def _is_several(self, extent: Any) -> bool:
+        if self._guarded:
+            return bool(guard_or_false(extent >= 2))
+        hint = extent.node.hint
+        return hint is not None and bool(hint >= 2)
 
     def extent(self, e: Dim) -> Any:
         """The extent of a dim, an int or a symbol.  Raises LoweringError for what sizes are not made of."""
@@ -116,12 +134,7 @@ def fake_results(schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any])
         values = schema.values({name: _with_dims(value, symbols) for name, value in attrs.items()})
         return schema.program.infer(types_of(operands, symbols.dim), values)
 
-    symbols = Symbols()
-    try:
-        found = inferred(symbols)
-    except OpgenError:
-        symbols = Symbols(_needed(symbols.open, inferred))
-        found = inferred(symbols)
+    symbols, found = _first_that_decides(inferred)
     device, *others = dict.fromkeys(devices_of(operands)) or (torch.device("cpu"),)
     if others:
         raise CallError(f"operands are on {device} and {others[0]}; expected all on one device")
@@ -131,15 +144,36 @@ def fake_results(schema: Schema, args: Sequence[Any], kwargs: Mapping[str, Any])
     ]
 
 
+def _first_that_decides(
+    inferred: Callable[[Symbols], list[TensorType]],
+) -> tuple[Symbols, list[TensorType]]:
+    """What the relation says with as few symbols taken at their values as it needs.  Raises what it raises."""
+    symbols = Symbols()
+    try:
+        return symbols, inferred(symbols)
+    except OpgenError:
+        several = Symbols(guarded=False, are_several=True)
+    if _is_decided(several, inferred):
+        several = Symbols(are_several=True)
+        return several, inferred(several)
+    symbols = Symbols(_needed(symbols.open, inferred))
+    return symbols, inferred(symbols)
+
+
+def _is_decided(symbols: Symbols, inferred: Callable[[Symbols], object]) -> bool:
+    """Whether the relation says what the results are."""
+    try:
+        inferred(symbols)
+    except (OpgenError, TypeError):  # TypeError: a symbol whose value depends on data
+        return False
+    return True
+
+
 def _needed(symbols: Sequence[object], inferred: Callable[[Symbols], object]) -> list[object]:
     """Few symbols whose values the relation must know; all of them where that is not enough, so that it says why."""
 
     def suffice(known: Sequence[object]) -> bool:
-        try:
-            inferred(Symbols(known, guarded=False))
-        except (OpgenError, TypeError):  # TypeError: a symbol whose value depends on data
-            return False
-        return True
+        return _is_decided(Symbols(known, guarded=False), inferred)
 
     for count in range(1, len(symbols) + 1):
         if suffice(symbols[:count]):
