@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import compress
 from typing import Any, Final
 
 import numpy as np
@@ -22,10 +23,13 @@ from ..run.compile.kernel.extern import ExternKernel, PythonCode, array_at
 from ..run.compile.kernel.kernel import EmptyKernel, Kernel, NativeKernel, Slot
 from ..run.compile.kernel.symbolic import SymbolicKernel
 from ..run.executor import Executable, Specialisations, build_program
+from ..run.op_programs.batched import BATCH
 from ..run.op_programs.programs import OperandType, Program, Values, leaves
 
 FEW: Final = 8
 """Sizes of operands for which a program is compiled by itself, before one is for all that differ like them."""
+FEW_BATCHES: Final = 2
+"""The same for programs of batches, of sizes that differ in leading axes alone."""
 _SYMBOLIC: Final = 4  # programs of dims a family, each for sizes that those before do not fit
 
 _compiled: Final[Specialisations[Executable]] = Specialisations()
@@ -145,13 +149,11 @@ class _Family:
     def kernel(self, types: Sequence[OperandType]) -> Kernel | None:
         """What a program of dims is for these sizes; None where each has a program of its own."""
         extents = tuple(_extents(types))
+        shapes = tuple([leaf.concrete_shape for leaf in leaves(types)])
         with _lock:
-            if len(self._seen) < FEW:
-                if extents not in self._seen:
-                    self._seen.append(extents)
+            if extents in self._seen:
                 return None
             known = list(self._symbolic)
-        shapes = tuple([leaf.concrete_shape for leaf in leaves(types)])
         for kernel in known:
             try:
                 return kernel.at(shapes)
@@ -162,10 +164,12 @@ class _Family:
 
     def _made(self, types: Sequence[OperandType], extents: tuple[int, ...]) -> SymbolicKernel | None:
         with _lock:
-            if self._tries >= _SYMBOLIC:
+            seen = self._alike(types, extents)
+            if not seen:
+                if extents not in self._seen and len(self._seen) < FEW:
+                    self._seen.append(extents)
                 return None
             self._tries += 1
-            seen = [*self._seen, extents]
         columns = list(zip(*seen, strict=True))
         dims: dict[tuple[int, ...], Dim] = {}
         for column in columns:
@@ -188,6 +192,16 @@ class _Family:
         with _lock:
             self._symbolic.append(made)
         return made
+
+    def _alike(self, types: Sequence[OperandType], extents: tuple[int, ...]) -> list[tuple[int, ...]]:
+        """The sizes that one program is to be for, these among them; none where these have one of their own."""
+        if BATCH in self._program.path:
+            is_inner = [axis > 0 for leaf in leaves(types) for axis in range(leaf.ndim)]
+            inner = list(compress(extents, is_inner))
+            batches = [each for each in self._seen if list(compress(each, is_inner)) == inner]
+            if len(batches) >= FEW_BATCHES and self._tries < _SYMBOLIC - 1:
+                return [*batches, extents]
+        return [*self._seen, extents] if len(self._seen) >= FEW and self._tries < _SYMBOLIC else []
 
 
 def _family(program: Program, types: Sequence[OperandType], values: Values) -> _Family:

@@ -19,7 +19,7 @@ from ..declaration import OpDeclaration
 from ..declaration.batch import batched_of, row_attrs, row_types
 from ..ir import Call, Constant, Expr, Function, GlobalVar, If, Tuple, TupleGetItem, Var, post_order
 from ..ir.loops import LOOP, ends_of, is_again, is_loop, own_name
-from ..operator import Op, TensorType, TupleType, Type
+from ..operator import Dim, Op, TensorType, TupleType, Type
 from .batched_calls import batched_call
 from .build import ANY, NOT, broadcast, call, choose, collapse, reshape
 from .declared_gradient import MARK, Place, Rule
@@ -44,7 +44,7 @@ Axes: TypeAlias = "bool | tuple[Axes, ...]"
 def batched(
     results: Sequence[Expr],
     given: Mapping[Var, Expr],
-    extent: int,
+    extent: Dim,
     same: Mapping[Var, Expr] = MappingProxyType({}),
 ) -> list[Part]:
     """The results, tensors without bindings and calls of functions, where variables have a value an element.
@@ -58,7 +58,7 @@ def batched(
     return [_part(batch.value(result)) for result in results]
 
 
-def with_axis(part: Part, extent: int) -> Expr:
+def with_axis(part: Part, extent: Dim) -> Expr:
     """The tensor with the axis: the same for each element where it has none."""
     return part.expr if part.has_axis else broadcast(part.expr, (extent, *_shape(part.expr)))
 
@@ -78,7 +78,6 @@ def batched_adjoint(
     own_types = [arg.checked_type for arg in call.args]
     types, extent = row_types(base, own_types, numbers)
     found = batched_of(base, attrs, own_types, numbers)
-    assert isinstance(extent, int)
     known: dict[int, Value] = {}
     kept: list[Expr] = []
     count = 0
@@ -110,7 +109,7 @@ def batched_adjoint(
     return _gathered(part, _part(known[id(wanted)]), extent)
 
 
-def _gathered(adjoint: Part, operand: Part, extent: int) -> Expr:
+def _gathered(adjoint: Part, operand: Part, extent: Dim) -> Expr:
     """The adjoint of an operand; summed over the elements where it is one for all of them."""
     whole = with_axis(adjoint, extent)
     return whole if operand.has_axis else collapse(whole, _shape(operand.expr))
@@ -119,7 +118,7 @@ def _gathered(adjoint: Part, operand: Part, extent: int) -> Expr:
 class _Batch:
     """`known`: the values of nodes, by their ids."""
 
-    def __init__(self, known: dict[int, Value], extent: int) -> None:
+    def __init__(self, known: dict[int, Value], extent: Dim) -> None:
         self.known = known
         self.extent = extent
         self._nodes: list[Expr] = []  # so that no other node gets their ids
@@ -321,7 +320,7 @@ def _value(expr: Expr, axes: Axes) -> Value:
     return tuple([_value(_field(expr, k), a) for k, a in enumerate(each)])
 
 
-def _expr(value: Value, axes: Axes, extent: int) -> Expr:
+def _expr(value: Value, axes: Axes, extent: Dim) -> Expr:
     """A value as an expression; with the axis where it has it, or `axes` say so."""
     if isinstance(value, Part):
         return with_axis(value, extent) if axes else value.expr
@@ -389,11 +388,11 @@ def _type_at(type_: Type, place: Place) -> Type:
     return type_
 
 
-def _wide(var: Var, axes: Axes, extent: int) -> Var:
+def _wide(var: Var, axes: Axes, extent: Dim) -> Var:
     return Var(var.name_hint, _wide_type(var.checked_type, axes, extent))
 
 
-def _wide_type(type_: Type, axes: Axes, extent: int) -> Type:
+def _wide_type(type_: Type, axes: Axes, extent: Dim) -> Type:
     if isinstance(axes, bool):
         assert isinstance(type_, TensorType)
         return type_.with_shape((extent, *type_.shape)) if axes else type_

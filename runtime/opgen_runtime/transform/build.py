@@ -55,10 +55,11 @@ def transpose(x: Expr, axes: Sequence[int]) -> Expr:
     return call(TRANSPOSE[0], [x], **{TRANSPOSE[1]: tuple(axes)})
 
 
-def reshape(x: Expr, shape: Sequence[int]) -> Expr:
-    """`x` in another static shape; a constant stays one."""
-    if isinstance(x, Constant):
-        return Constant(x.data.reshape(shape))
+def reshape(x: Expr, shape: Sequence[Dim]) -> Expr:
+    """`x` in another shape; a constant stays one where that is static."""
+    sizes = [extent for extent in shape if isinstance(extent, int)]
+    if isinstance(x, Constant) and len(sizes) == len(shape):
+        return Constant(x.data.reshape(sizes))
     return call(RESHAPE[0], [x], **{RESHAPE[1]: tuple(shape)}, **({"allowzero": True} if 0 in shape else {}))
 
 
@@ -95,8 +96,8 @@ def collapse(x: Expr, shape: Sequence[int]) -> Expr:
     return call(COLLAPSE[0], [x], **{COLLAPSE[1]: tuple(shape)})
 
 
-def broadcast(x: Expr, shape: Sequence[int]) -> Expr:
-    """`x` repeated to a static shape, by numpy's rule."""
+def broadcast(x: Expr, shape: Sequence[Dim]) -> Expr:
+    """`x` repeated to a shape, by numpy's rule."""
     return call(BROADCAST[0], [x], **{BROADCAST[1]: tuple(shape)})
 
 

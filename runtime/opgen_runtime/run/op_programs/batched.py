@@ -53,8 +53,6 @@ class Batched(Program):
             for argument in arguments
         ]
         rows, extent = self._rows(types, values)
-        if not isinstance(extent, int):
-            raise ShapeError(f"{self.name}: the batch has {extent} elements, expected a number")
         inner, variables = variables_of(self.base.operands, rows)
         numbers = self._numbers(values)
         given = dict(zip(variables, own, strict=True))
