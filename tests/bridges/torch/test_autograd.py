@@ -94,6 +94,23 @@ def test_several_results_and_those_that_nobody_uses():
     assert not indices.requires_grad
 
 
+def test_operands_without_gradients_and_results_that_have_none():
+    x, w = randn(2, 3), randn(3, 4).requires_grad_()
+    T.matmul(x, b=w).sum().backward()
+    torch.testing.assert_close(w.grad, x.sum(0)[:, None].expand(3, 4))
+    assert x.grad is None
+    assert not T.argmax(w, axis=[0]).requires_grad
+
+
+def test_a_node_of_reverse_mode_has_tangents_of_its_gradient():
+    x, tangent = randn(3).requires_grad_(), randn(3)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(torch.ones(3).double(), tangent)
+        (found,) = torch.autograd.grad(T.tanh(x), x, dual)
+        change = torch.autograd.forward_ad.unpack_dual(found).tangent
+    torch.testing.assert_close(change, tangent * (1 - x.tanh().square()).detach())
+
+
 def test_results_that_the_adjoint_reads_are_saved_and_others_are_not():
     x = randn(3).requires_grad_()
     assert len(T.exp(x).grad_fn.saved_tensors) == 2

@@ -15,6 +15,7 @@ libtorch.py    torch's C functions, by address
 handler.py     native kernels, which find their machine code without Python
 handler_text.py, reading_text.py: they as LLVM text
 autograd.py    reverse and forward mode
+reverse.py     reverse mode where nothing else is under way
 transforms.py  torch.func.vmap
 library.py     registration
 """

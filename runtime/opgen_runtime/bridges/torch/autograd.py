@@ -9,7 +9,7 @@ when it is asked for one.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import torch
 from torch._functorch.utils import enable_single_level_autograd_function
@@ -26,6 +26,9 @@ _are_transforms_active: Final[Callable[[], bool]] = torch._C._are_functorch_tran
 _is_grad_enabled: Final[Callable[[], bool]] = torch.is_grad_enabled
 _any_requires_grad: Final[Callable[..., bool]] = torch._C._any_requires_grad
 _MOST_KINDS: Final = 1024  # of calls of an op, of which it is remembered what is saved
+
+Form: TypeAlias = tuple[int | None, ...]
+"""Of each operand the number of its tensors, None for one that is absent, -1 for one that is not in a list."""
 
 
 class Differentiable(Protocol):
@@ -45,26 +48,19 @@ class Differentiable(Protocol):
 class Site(NamedTuple):
     """One call under differentiation.
 
-    `keys`: of the dispatcher, above which the call goes on; None where it begins there.  `form`: of each operand the
-    number of its tensors, None for one that is absent, -1 for one that is not in a list; `is_simple`: it is -1 for all.
-    `attrs`: in torch's form, in the order of the schema.
+    `keys`: of the dispatcher, above which the call goes on; None where it begins there.  `is_simple`: no operand is a
+    list, or absent.  `attrs`: in torch's form, in the order of the schema.
     """
 
     keys: Any
     args: Sequence[Any]
     kwargs: Mapping[str, Any]
-    form: tuple[int | None, ...]
+    form: Form
     is_simple: bool
     attrs: tuple[Any, ...]
 
     def operands(self, leaves: Sequence[torch.Tensor]) -> Sequence[Any]:
-        if self.is_simple:
-            return leaves
-        rest = iter(leaves)
-        return [
-            None if count is None else next(rest) if count < 0 else [next(rest) for _ in range(count)]
-            for count in self.form
-        ]
+        return leaves if self.is_simple else _nested(self.form, leaves)
 
 
 def is_plain() -> bool:
@@ -82,7 +78,7 @@ def differentiated(op: Differentiable) -> Callable[[Any, Sequence[Any], Mapping[
     def call(keys: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         bound = args if len(args) == parameters else schema.bound(args, kwargs)
         if is_simple:
-            form: tuple[int | None, ...] = simple_form
+            form: Form = simple_form
             flat = bound[:count]
         else:
             form, flat = _flattened(bound[:count])
@@ -116,7 +112,7 @@ def autograd_kernel(op: Differentiable) -> Callable[..., Any]:
 def _function(op: Differentiable) -> Any:
     """The node of torch's graphs."""
     plain, redispatch, gives_several = op.overload._op, op.overload.redispatch, op.program.gives_several
-    read, nothing = _Reads(op), (None,) * len(op.program.outputs)
+    read, nothing = Reads(op), (None,) * len(op.program.outputs)
 
     def call(site: Site) -> Any:
         with _below():
@@ -137,7 +133,7 @@ def _function(op: Differentiable) -> Any:
             ctx.mark_non_differentiable(*[each for each in results if not each.is_floating_point()])
         if gives_several:
             ctx.results = [(each.shape, each.dtype, each.device) for each in results]
-        kept = read(site, flat, len(results))
+        kept = read(site.form, flat, site.attrs, len(results))
         ctx.state = site, floats, kept
         ctx.save_for_backward(*flat, *[each for each, is_kept in zip(results, kept, strict=True) if is_kept])
         if forward_ad._current_level >= 0:
@@ -157,7 +153,7 @@ def _function(op: Differentiable) -> Any:
             if gives_several:
                 held = _grouped(op.program, held if True in kept else [None] * len(kept), None)
                 given = _grouped(op.program, cotangents, ctx.results)
-            adjoints = _derivative(op.vjp, *site.operands(flat), *held, *given, attrs=site.attrs, wrt=wrt)
+            adjoints = derivative(op.vjp, *site.operands(flat), *held, *given, attrs=site.attrs, wrt=wrt)
             for k, adjoint in zip(wrt, adjoints, strict=True):
                 found[k] = adjoint
         return (None, *found)
@@ -166,7 +162,7 @@ def _function(op: Differentiable) -> Any:
         (site, floats, _), flat = ctx.state, ctx.saved_tensors[: len(tangents)]
         wrt = [k for k, each in enumerate(tangents) if each is not None]
         given = [each for each in tangents if each is not None]
-        found = iter(_derivative(op.jvp, *site.operands(flat), given, attrs=site.attrs, wrt=wrt))
+        found = iter(derivative(op.jvp, *site.operands(flat), given, attrs=site.attrs, wrt=wrt))
         return tuple([next(found) if is_float else None for is_float in floats])
 
     parts: dict[str, Callable[..., Any]] = {"forward": forward, "backward": backward, "jvp": jvp}
@@ -177,7 +173,7 @@ def _function(op: Differentiable) -> Any:
     )
 
 
-def _derivative(derivative: Differentiable, *operands: Any, attrs: Sequence[Any], wrt: list[int]) -> Any:
+def derivative(derivative: Differentiable, *operands: Any, attrs: Sequence[Any], wrt: list[int]) -> Any:
     """A call of a vjp or a jvp, whose schema has the base's attrs in their order, and `wrt` among them."""
     if attrs:
         at = derivative.schema.wrt_position - len(operands)
@@ -190,7 +186,15 @@ def _derivative(derivative: Differentiable, *operands: Any, attrs: Sequence[Any]
         return derivative.overload._op(*args)
 
 
-def _flattened(operands: Sequence[Any]) -> tuple[tuple[int | None, ...], list[torch.Tensor]]:
+def _nested(form: Form, leaves: Sequence[torch.Tensor]) -> list[Any]:
+    rest = iter(leaves)
+    return [
+        None if count is None else next(rest) if count < 0 else [next(rest) for _ in range(count)]
+        for count in form
+    ]
+
+
+def _flattened(operands: Sequence[Any]) -> tuple[Form, list[torch.Tensor]]:
     """The form of operands, and their leaves."""
     form: list[int | None] = []
     flat: list[torch.Tensor] = []
@@ -240,29 +244,35 @@ def _or_zeros(tensor: torch.Tensor | None, like: Any) -> torch.Tensor:
     return torch.zeros(shape, dtype=dtype, device=device)
 
 
-class _Reads:
+class Reads:
     """Which results of a call the adjoints of all float operands read; what one size of the operands has serves all."""
 
     def __init__(self, op: Differentiable) -> None:
         self._op = op
         self._known: dict[Hashable, tuple[bool, ...]] = {}  # by the kind of call
 
-    def __call__(self, site: Site, flat: Sequence[torch.Tensor], count: int) -> tuple[bool, ...]:
-        attrs = site.attrs and tuple([tuple(each) if isinstance(each, list) else each for each in site.attrs])
-        key = site.form, tuple([(leaf.dtype, leaf.ndim) for leaf in flat]), attrs
+    def __call__(
+        self, form: Form, flat: Sequence[torch.Tensor], attrs: Sequence[Any], count: int
+    ) -> tuple[bool, ...]:
+        """Of each of `count` results; `attrs`: in torch's form."""
+        key: Hashable = form, tuple([(leaf.dtype, leaf.ndim) for leaf in flat])
+        if attrs:
+            key = key, tuple([tuple(each) if isinstance(each, list) else each for each in attrs])
         found = self._known.get(key)
         if found is None:
             if len(self._known) >= _MOST_KINDS:
                 self._known.clear()
-            found = self._known[key] = self._find(site, flat, count)
+            found = self._known[key] = self._find(form, flat, attrs, count)
         return found if len(found) == count else (False,) * count  # sizes say how many results there are
 
-    def _find(self, site: Site, flat: Sequence[torch.Tensor], count: int) -> tuple[bool, ...]:
+    def _find(
+        self, form: Form, flat: Sequence[torch.Tensor], attrs: Sequence[Any], count: int
+    ) -> tuple[bool, ...]:
         schema, vjp = self._op.schema, self._op.program.vjp
-        operands = [tuple(each) if isinstance(each, list) else each for each in site.operands(flat)]
+        operands = [tuple(each) if isinstance(each, list) else each for each in _nested(form, flat)]
         wrt = tuple([k for k, leaf in enumerate(flat) if leaf.is_floating_point()])
         try:
-            values = schema.values(dict(zip(schema.attr_names, site.attrs, strict=True)))
+            values = schema.values(dict(zip(schema.attr_names, attrs, strict=True)))
             return vjp.reads(types_of(operands, likely), values | {vjp.wrt: wrt})
         except OpgenError:
             return (False,) * count  # the backward says what is wrong

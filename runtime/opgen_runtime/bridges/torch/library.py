@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Protocol
 
 import torch
@@ -25,6 +26,7 @@ from .autograd import autograd_kernel, differentiated, is_plain
 from .fake import devices_of, fake_results, is_shapeless, types_of
 from .handler import Handler, why_not_native
 from .libtorch import libtorch
+from .reverse import reverse_mode
 from .schema import Schema, given, needs_conversion
 from .tensors import array_of, tensor_of
 from .transforms import vmap_kernel
@@ -200,7 +202,8 @@ def _library(namespace: str) -> Any:
 
 
 def _public(op: TorchOp) -> TorchFunction:
-    overload, schema, differentiate = op.overload, op.schema, differentiated(op)
+    overload, schema = op.overload, op.schema
+    differentiate = reverse_mode(op) or partial(differentiated(op), None)
     below, any_requires_grad = torch._C._AutoDispatchBelowAutograd, torch._C._any_requires_grad
     is_grad_enabled, is_compiling, plain = torch.is_grad_enabled, torch.compiler.is_compiling, overload._op
 
@@ -208,7 +211,7 @@ def _public(op: TorchOp) -> TorchFunction:
         if is_compiling() or not is_plain():
             return overload(*args, **kwargs)
         if is_grad_enabled() and any_requires_grad(*args, **kwargs):
-            return differentiate(None, args, kwargs)
+            return differentiate(args, kwargs)
         with below():
             return plain(*args, **kwargs)
 
