@@ -35,11 +35,13 @@ PAGES = (
     "gradients.md",
     "bridges.md",
     "chunked.md",
+    "bridges-jax.md",
     "bridges-onnxruntime.md",
     "onnx.md",
 )
 NEEDED = {
     "bridges.md": ("torch",),
+    "bridges-jax.md": ("jax",),
     "bridges-onnxruntime.md": ("onnx", "onnxruntime"),
     "chunked.md": ("dask",),
     "onnx.md": ("onnx",),

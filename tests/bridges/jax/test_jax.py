@@ -22,6 +22,15 @@ def close(found, wanted):
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("width", [3, 1 << 18])  # by the thread of XLA alone, and by workers
+def test_subnormal_numbers_stay(width):
+    least = np.full((2, width), 1e-40, np.float32)
+    doubled = jax.jit(lambda x: J.add(x, x))
+    for x in (least, least[:1]):
+        assert np.asarray(doubled(x)).tobytes() == (x + x).tobytes()
+    assert doubled(least)[0, 0] + jnp.float32(1e-40) == 0  # XLA's own do not
+
+
 def loss(softmax):
     return lambda x: (softmax(x) ** 2).sum()
 

@@ -55,6 +55,20 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class FloatControl:
+    """The register with the modes of floats, as LLVM's text: `read` stores it at `%place`, `write` loads it from there.
+
+    `flushes`: its bits that make subnormal numbers 0, results or operands.
+    """
+
+    type: str
+    flushes: int
+    read: str
+    write: str
+    declarations: str
+
+
+@dataclass(frozen=True, slots=True)
 class Architecture:
     """A family of CPUs.
 
@@ -63,7 +77,8 @@ class Architecture:
     float16 and "float" or "double" with one rounding.  `levels`: features that the name of a CPU implies.
     `pause` is an instruction for loops that wait, as a call and its declaration, `stores_fence` one that puts
     non-temporal stores before later ones, where they are not anyway; `dots` sum products of narrow numbers;
-    `futex` is the number of Linux's call.  `samples`: targets that tests emulate.
+    `futex` is the number of Linux's call.  `float_control`: None where subnormal numbers always stay.  `samples`:
+    targets that tests emulate.
     """
 
     names: tuple[str, ...]
@@ -75,6 +90,7 @@ class Architecture:
     stores_fence: tuple[str, str] = ("", "")
     dots: tuple[Dot, ...] = ()
     futex: int | None = None
+    float_control: FloatControl | None = None
     samples: tuple[Sample, ...] = ()
 
     def vectors_of(self, features: Set[str], bits: int | None = None) -> Vectors:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import Final
 
-from .architecture import Architecture, Dot, Vectors
+from .architecture import Architecture, Dot, FloatControl, Vectors
 
 _V2: Final = "+cx16,+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2"
 _V3: Final = f"{_V2},+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe,+xsave"
@@ -40,6 +40,13 @@ X86_64: Final = Architecture(
         Dot(2, 128, frozenset(), "llvm.x86.sse2.pmadd.wd"),
     ),
     futex=202,
+    float_control=FloatControl(
+        "i32",
+        1 << 15 | 1 << 6,  # FTZ and DAZ
+        "  call void @llvm.x86.sse.stmxcsr(ptr %place)",
+        "  call void @llvm.x86.sse.ldmxcsr(ptr %place)",
+        "declare void @llvm.x86.sse.stmxcsr(ptr)\ndeclare void @llvm.x86.sse.ldmxcsr(ptr)",
+    ),
 )
 X86_32: Final = Architecture(
     names=("i386", "i586", "i686"), vectors=(Vectors(128, 8),), fma=frozenset({"fma"})

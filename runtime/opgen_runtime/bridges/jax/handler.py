@@ -14,6 +14,7 @@ from typing import Final
 import jax
 import numpy as np
 
+from ...base import Target
 from ...base.errors import OpgenError
 from ...base.forks import lock
 from ...codegen import load_module
@@ -105,7 +106,8 @@ _entries: Final = _Entries()
 def _native() -> dict[str, int]:
     known = {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in _callbacks.items()}
     known[TABLE] = ctypes.addressof(_entries.cell)
-    return load_module("jax handler", handler_text(), (HANDLER, PUBLISH), None, _LEVEL, known)
+    text = handler_text(Target.host().architecture.float_control)
+    return load_module("jax handler", text, (HANDLER, PUBLISH), None, _LEVEL, known)
 
 
 @lru_cache(maxsize=1)

@@ -2,7 +2,8 @@
 
 One function serves all ops.  A call has two attributes: `digest`, of what it is but for the sizes of its operands, and
 `program`, the text of it.  The handler finds the entry of the digest and the operands' sizes, and runs the kernel that
-the entry has; where there is none, Python is asked for one, once.
+the entry has; where there is none, Python is asked for one, once.  Subnormal numbers stay what they are, as everywhere
+else, although XLA's threads flush them to 0: Python computes constants here, and starts the workers of kernels.
 
 Offsets of structs are those of `xla/ffi/api/c_api.h`,
 whose version 0.1 the handler is of: later ones add fields behind.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ...base.target import FloatControl
 from ...codegen import fill
 from ..entry_table import Field, table_text
 
@@ -23,12 +25,26 @@ VERSION: Final = (0, 1)
 """The lowest version of the interface that has what the handler reads."""
 
 
-def handler_text() -> str:
-    """The module: the handler, and `PUBLISH` of the table."""
+def handler_text(control: FloatControl | None) -> str:
+    """The module: the handler, and `PUBLISH` of the table.  `control`: of the machine's family of CPUs."""
     used = (Field.CODE, Field.DIMS, Field.STRIDES, Field.CONSTANT_COUNT, Field.CONSTANTS)
     fields = {each.name: int(each) for each in used}
     run = fill(_TEXT, MAJOR=VERSION[0], MINOR=VERSION[1], **fields, **_OFFSETS, **_NAMES)
-    return "\n".join((table_text(), run))
+    return "\n".join((table_text(), _modes_text(control), run))
+
+
+def _modes_text(control: FloatControl | None) -> str:
+    """`@keep_subnormals(ptr place)`, which stores the modes of floats in 8 bytes, and `@restore(ptr place)`."""
+    if control is None:
+        return _NO_MODES
+    return fill(
+        _MODES,
+        TYPE=control.type,
+        KEPT=~control.flushes,
+        READ=control.read,
+        WRITE=control.write,
+        DECLARATIONS=control.declarations,
+    )
 
 
 _NAMES: Final = {"HANDLER": HANDLER, "TABLE": TABLE, "FIND_ENTRY": FIND, "WHY": WHY}
@@ -57,6 +73,33 @@ _OFFSETS: Final = {
     "ERROR_SIZE": 28,
 }
 
+_NO_MODES: Final = """\
+define internal void @keep_subnormals(ptr %place) {
+  ret void
+}
+
+define internal void @restore(ptr %place) {
+  ret void
+}
+"""
+_MODES: Final = """\
+$DECLARATIONS
+
+define internal void @restore(ptr %place) {
+$WRITE
+  ret void
+}
+
+define internal void @keep_subnormals(ptr %place) {
+$READ
+  %modes = load $TYPE, ptr %place
+  %kept = and $TYPE %modes, $KEPT
+  %new = alloca $TYPE
+  store $TYPE %kept, ptr %new
+  call void @restore(ptr %new)
+  ret void
+}
+"""
 _TEXT: Final = """\
 @$TABLE = external global ptr
 declare ptr @$FIND_ENTRY(ptr, i64, ptr, i64, i64)
@@ -104,10 +147,18 @@ staged:
   %stage = load i32, ptr %stage_place
   %executes = icmp eq i32 %stage, $EXECUTE
   br i1 %executes, label %execute, label %done
+execute:
+  %modes = alloca i64
+  call void @keep_subnormals(ptr %modes)
+  %failure = call ptr @execute(ptr %frame)
+  call void @restore(ptr %modes)
+  ret ptr %failure
 done:
   ret ptr null
+}
 
-execute:
+define internal ptr @execute(ptr %frame) {
+start:
   %args = getelementptr i8, ptr %frame, i64 $ARGS
   %arg_count_place = getelementptr i8, ptr %args, i64 $LIST_SIZE
   %arg_count = load i64, ptr %arg_count_place
@@ -128,8 +179,8 @@ execute:
   br label %counting
 
 counting:
-  %c = phi i64 [0, %execute], [%c_next, %counted]
-  %words_so_far = phi i64 [1, %execute], [%words_next, %counted]
+  %c = phi i64 [0, %start], [%c_next, %counted]
+  %words_so_far = phi i64 [1, %start], [%words_next, %counted]
   %c_more = icmp slt i64 %c, %arg_count
   br i1 %c_more, label %counted, label %reading
 counted:
@@ -253,6 +304,8 @@ run:
   %status = call i32 %code(ptr %data, ptr %kernel_dims, ptr %kernel_strides, ptr null)
   %is_right = icmp eq i32 %status, 0
   br i1 %is_right, label %done, label %wrong
+done:
+  ret ptr null
 wrong:
   %what = call ptr @$WHY(ptr %known, i32 %status)
   %failure = call ptr @error(ptr %frame, ptr %what)
