@@ -43,6 +43,7 @@ import opgen_runtime.bridges.jax as J
 
 mesh = Mesh(np.array(jax.devices()), ("d",))
 softmax = lambda x: J.softmax(x, axis=-1)
+by_parts = hasattr(jax.ffi, "register_ffi_target_as_batch_partitionable")
 for f, shape, spec, gathers in [
     (J.relu, (8,), P("d"), False),
     (J.relu, (8, 16), P(None, "d"), False),
@@ -55,7 +56,7 @@ for f, shape, spec, gathers in [
     x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
     parts = jax.device_put(x, NamedSharding(mesh, spec))
     compiled = jax.jit(f).lower(parts).compile()
-    assert ("all-gather" in compiled.as_text()) == gathers, (shape, spec)
+    assert ("all-gather" in compiled.as_text()) == (gathers or not by_parts), (shape, spec)
     np.testing.assert_allclose(compiled(parts), jax.jit(f)(x), rtol=1e-6)
 """
 
