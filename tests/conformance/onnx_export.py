@@ -37,6 +37,7 @@ from opgen_runtime.frontend.onnx.exporter import OPSET
 from opgen_runtime.operator import Op, TupleType
 from opgen_runtime.testing.cases import Case, case_call
 from opgen_runtime.testing.data import Spec, ordinary
+from tests.frontend.onnx.exporter.run_models import run_within
 from tests.gradients import suites
 from tests.vmaps import leaves_of
 
@@ -77,7 +78,7 @@ def run_standard(model: onnx.ModelProto, arrays: Sequence[np.ndarray]) -> tuple[
     options.intra_op_num_threads = 1
     try:
         session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
-        return "onnxruntime", [np.asarray(each) for each in session.run(None, feeds)]
+        return "onnxruntime", run_within(session, feeds)
     except (NotImplemented, InvalidGraph, InvalidArgument, Fail) as error:
         if not any(words in str(error) for words in WITHOUT_KERNEL):
             raise

@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from threading import Timer
+from typing import Any, Final
 
 import numpy as np
 
 import opgen_runtime as rt
 from opgen_runtime.frontend import onnx as frontend
+
+SECONDS: Final = 30.0
+"""What a model of a test may take in onnxruntime."""
+
+
+def run_within(session: Any, feeds: Mapping[str, np.ndarray], seconds: float = SECONDS) -> list[np.ndarray]:
+    """What a session gives.  Raises TimeoutError where it takes longer, as a loop that was exported wrongly may."""
+    import onnxruntime
+
+    options = onnxruntime.RunOptions()
+    options.log_severity_level = 4
+    timer = Timer(seconds, lambda: setattr(options, "terminate", True))
+    timer.start()
+    try:
+        return [np.asarray(each) for each in session.run(None, feeds, options)]
+    except Exception as error:
+        if not options.terminate:
+            raise
+        raise TimeoutError(f"onnxruntime takes more than {seconds} s") from error
+    finally:
+        timer.cancel()
 
 
 def by_onnxruntime(model: Any, *arrays: np.ndarray) -> list[np.ndarray]:
@@ -19,7 +41,7 @@ def by_onnxruntime(model: Any, *arrays: np.ndarray) -> list[np.ndarray]:
     options.intra_op_num_threads = 1
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
     feeds = {value.name: array for value, array in zip(model.graph.input, arrays, strict=True)}
-    return [np.asarray(each) for each in session.run(None, feeds)]
+    return run_within(session, feeds)
 
 
 def built(program: Any, params: dict[str, np.ndarray], *arrays: np.ndarray) -> list[np.ndarray]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 onnx = pytest.importorskip("onnx")
-pytest.importorskip("onnxruntime")
+onnxruntime = pytest.importorskip("onnxruntime")
 
 from onnx import printer  # noqa: E402
 
@@ -15,7 +15,7 @@ from opgen_runtime import ir, ops  # noqa: E402
 from opgen_runtime.frontend import onnx as frontend  # noqa: E402
 from opgen_runtime.frontend.onnx.exporter import nodes, registry  # noqa: E402
 
-from .run_models import assert_equal_everywhere  # noqa: E402
+from .run_models import assert_equal_everywhere, run_within  # noqa: E402
 
 
 def var(name: str, *shape: object, dtype: str = "float32") -> ir.Var:
@@ -103,6 +103,22 @@ def test_loops(text: str) -> None:
     assert [node.op_type for node in model.graph.node].count("Loop") == 1
     for steps in (0, 1, 5):
         assert_equal_everywhere(module, {}, model, np.array(steps, np.int32), np.array([1, -2], np.float32))
+
+
+def test_a_loop_that_never_ends_fails_in_onnxruntime() -> None:
+    """As one would that was exported wrongly; it does not keep the tests waiting."""
+    module = ir.parse_module("""
+        def @main(%x: Tensor[(), float32]) { @f(%x) }
+        def @f(%x: Tensor[(), float32]) {
+          if (greater(%x, const(0, float32))) { @f(add(%x, const(1, float32))) } else { %x }
+        }
+    """)
+    session = onnxruntime.InferenceSession(
+        frontend.export(module).SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    with pytest.raises(TimeoutError, match=r"onnxruntime takes more than 0\.2 s"):
+        run_within(session, {"x": np.array(1, np.float32)}, seconds=0.2)
+    assert run_within(session, {"x": np.array(-1, np.float32)}) == [-1]
 
 
 def test_a_traced_loop() -> None:

@@ -76,6 +76,16 @@ def test_programs() -> None:
         """
     )
     assert refusal(inner) == "function @f calls itself elsewhere than at its end, which is no loop of ONNX"
+    in_turn = ir.parse_module(
+        """
+        def @main(%x: Tensor[(), float32]) { @f(%x) }
+        def @f(%x: Tensor[(), float32]) -> Tensor[(), float32] {
+          if (less(%x, const(1, float32))) { @g(multiply(%x, const(2, float32))) } else { %x }
+        }
+        def @g(%x: Tensor[(), float32]) -> Tensor[(), float32] { @f(negative(%x)) }
+        """
+    )
+    assert refusal(in_turn) == "function @f calls itself by way of @g, which is no loop of ONNX"
 
 
 def test_options() -> None:

@@ -6,6 +6,7 @@ A tuple is no value of ONNX: it is the values of its fields, as a Python tuple; 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from onnx import AttributeProto, GraphProto, NodeProto, ValueInfoProto
@@ -63,12 +64,14 @@ def tensor_types(type_: Type) -> tuple[TensorType, ...]:
 class Writing:
     """A model that is being written: its functions, and what its graphs share.
 
-    `standard`: whether ops are written in ONNX's own operators where these are known.
+    `standard`: whether ops are written in ONNX's own operators where these are known.  `within`: the functions that are
+    being written, one in another.
     """
 
     names: Names
     module: IRModule
     standard: bool
+    within: tuple[str, ...] = ()
 
     def body(self, function: Function, arguments: Sequence[Tree], nodes: Nodes) -> Tree:
         """The results of a function of the module for arguments."""
@@ -114,10 +117,15 @@ class Writing:
             return self._block(blocks.inner[id(call.op)][0], inner, nodes, blocks)
         if not isinstance(call.op, GlobalVar) or call.op not in self.module:
             raise ExportError(f"{_place(call)}what is called is no op and no function of the module")
-        function = self.module[call.op]
-        if calls_itself(call.op.name, function):
-            return self._loop(loop_of_function(call.op.name, function), arguments, nodes)
-        return self.body(function, arguments, nodes)
+        name, function = call.op.name, self.module[call.op]
+        if name in self.within:
+            raise ExportError(
+                f"function @{name} calls itself by way of @{self.within[-1]}, which is no loop of ONNX"
+            )
+        inside = replace(self, within=(*self.within, name))
+        if calls_itself(name, function):
+            return inside._loop(loop_of_function(name, function), arguments, nodes)
+        return inside.body(function, arguments, nodes)
 
     def _op(self, call: Call, op: Op, arguments: Sequence[Tree], nodes: Nodes) -> Tree:
         types = tensor_types(call.checked_type)
