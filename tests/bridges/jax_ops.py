@@ -1,8 +1,9 @@
-"""Every op in JAX: `python -m tests.bridges.jax_ops [OP ...] [--checks values,gradients]`.
+"""Every op in JAX: `python -m tests.bridges.jax_ops [OP ...] [--checks values,gradients,devices]`.
 
 values     all declared cases under `jit`, on ordinary data: equal to `eager`, to the bit
 gradients  the first case that has a gradient, in float64, inside its domain: `check_grads` in both modes to order 2,
            and the gradient under `vmap` against one by one
+devices    the first case under `vmap`, an element a device of four: no device asks others for what they have
 
 Prints how many of how many, and each op that is not among them with its reason.
 """
@@ -10,6 +11,7 @@ Prints how many of how many, and each op that is not among them with its reason.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -18,6 +20,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jax.test_util import check_grads
 
 import opgen_runtime.bridges.jax as J
@@ -31,6 +34,7 @@ from .operands import arrays_of, attrs_of
 
 # Of differences, by the bytes of the narrowest result: smaller steps are lost in its digits.
 DIFFERENCES = {8: {"eps": 1e-5, "atol": 1e-5, "rtol": 1e-5}, 4: {"eps": 1e-3, "atol": 1e-3, "rtol": 1e-3}}
+DEVICES = 4
 
 
 class NotMeant(Exception):
@@ -112,7 +116,27 @@ def check_gradients(suite: type[Suite]) -> str:
     return f"{len(wrt)} operands"
 
 
-CHECKS: dict[str, Callable[[type[Suite]], str]] = {"values": check_values, "gradients": check_gradients}
+def check_devices(suite: type[Suite]) -> str:
+    case = suite.declared_cases[0]
+    function, attrs = J.function(suite.op.name), attrs_of(suite, case)
+    leaves, tree = jax.tree.flatten(arrays_of(suite, case))
+    if not leaves:
+        raise NotMeant("it has no operands")
+    devices = Mesh(np.array(jax.devices()), ("devices",))
+    rows = NamedSharding(devices, PartitionSpec("devices"))
+    batch = [jax.device_put(np.stack([leaf] * DEVICES), rows) for leaf in leaves]
+    mapped = jax.jit(jax.vmap(lambda *leaves: function(*jax.tree.unflatten(tree, leaves), **attrs)))
+    text = mapped.lower(*batch).compile().as_text()
+    moved = [word for word in ("all-gather", "all-to-all", "collective-permute") if word in text]
+    assert not moved, f"{case}: the program has {' and '.join(moved)}"
+    return f"{len(leaves)} operands"
+
+
+CHECKS: dict[str, Callable[[type[Suite]], str]] = {
+    "values": check_values,
+    "gradients": check_gradients,
+    "devices": check_devices,
+}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -120,6 +144,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("ops", nargs="*")
     parser.add_argument("--checks", default=",".join(CHECKS))
     options = parser.parse_args(arguments)
+    os.environ["XLA_FLAGS"] = (
+        f"--xla_force_host_platform_device_count={DEVICES}"  # read by the first use of JAX
+    )
     jax.config.update("jax_enable_x64", True)
     wrong = 0
     for name in options.checks.split(","):
