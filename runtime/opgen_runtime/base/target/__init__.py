@@ -1,7 +1,7 @@
 """Compilation targets."""
 
 from .answer import ask
-from .architecture import Architecture, FloatControl, Vectors
+from .architecture import Architecture, Vectors
 from .families import architecture_of
 from .host import available_cpus
 from .machine import GENERIC, Machine
@@ -11,7 +11,6 @@ from .target import Target
 __all__ = [
     "GENERIC",
     "Architecture",
-    "FloatControl",
     "Machine",
     "Target",
     "Vectors",

@@ -106,8 +106,7 @@ _entries: Final = _Entries()
 def _native() -> dict[str, int]:
     known = {name: ctypes.cast(each, ctypes.c_void_p).value or 0 for name, each in _callbacks.items()}
     known[TABLE] = ctypes.addressof(_entries.cell)
-    text = handler_text(Target.host().architecture.float_control)
-    return load_module("jax handler", text, (HANDLER, PUBLISH), None, _LEVEL, known)
+    return load_module("jax handler", handler_text(Target.host()), (HANDLER, PUBLISH), None, _LEVEL, known)
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ...base.target import FloatControl
+from ...base import Target
 from ...codegen import fill
 from ..entry_table import Field, table_text
 
@@ -25,16 +25,17 @@ VERSION: Final = (0, 1)
 """The lowest version of the interface that has what the handler reads."""
 
 
-def handler_text(control: FloatControl | None) -> str:
-    """The module: the handler, and `PUBLISH` of the table.  `control`: of the machine's family of CPUs."""
+def handler_text(target: Target) -> str:
+    """The module for a machine: the handler, and `PUBLISH` of the table."""
     used = (Field.CODE, Field.DIMS, Field.STRIDES, Field.CONSTANT_COUNT, Field.CONSTANTS)
     fields = {each.name: int(each) for each in used}
     run = fill(_TEXT, MAJOR=VERSION[0], MINOR=VERSION[1], **fields, **_OFFSETS, **_NAMES)
-    return "\n".join((table_text(), _modes_text(control), run))
+    return "\n".join((table_text(), _modes_text(target), run))
 
 
-def _modes_text(control: FloatControl | None) -> str:
+def _modes_text(target: Target) -> str:
     """`@keep_subnormals(ptr place)`, which stores the modes of floats in 8 bytes, and `@restore(ptr place)`."""
+    control = target.architecture.float_control
     if control is None:
         return _NO_MODES
     return fill(
