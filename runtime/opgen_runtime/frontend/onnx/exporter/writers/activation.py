@@ -35,3 +35,65 @@ def clip(to: Nodes, data: Value, *, a_min: float | None, a_max: float | None) ->
     if a_min is not None and a_max is not None and a_min > a_max:
         raise NoStandard("the limits are the wrong way round")
     return to("Clip", data, *limits) if any(limits) else data
+
+
+@writes("relu6")
+def relu6(to: Nodes, data: Value) -> Value:
+    return clip(to, data, a_min=0.0, a_max=6.0)
+
+
+@writes("hardtanh")
+def hardtanh(to: Nodes, data: Value, *, low: float, high: float) -> Value:
+    return clip(to, data, a_min=low, a_max=high)
+
+
+@writes("squared_relu")
+def squared_relu(to: Nodes, data: Value) -> Value:
+    positive = to("Relu", data)
+    return to("Mul", positive, positive)
+
+
+@writes("quick_gelu")
+def quick_gelu(to: Nodes, data: Value, *, alpha: float) -> Value:
+    return to("Mul", data, to("Sigmoid", to("Mul", scalar(to, alpha, data), data)))
+
+
+@writes("log_sigmoid")
+def log_sigmoid(to: Nodes, data: Value) -> Value:
+    return to("Neg", to("Softplus", to("Neg", data)))
+
+
+@writes("softmin")
+def softmin(to: Nodes, data: Value, *, axis: int) -> Value:
+    return to("Softmax", to("Neg", data), axis=axis)
+
+
+@writes("tanhshrink")
+def tanhshrink(to: Nodes, data: Value) -> Value:
+    return to("Sub", data, to("Tanh", data))
+
+
+@writes("hardshrink")
+def hardshrink(to: Nodes, data: Value, *, lambd: float) -> Value:
+    is_far = to("Greater", to("Abs", data), scalar(to, lambd, data), gives="bool")
+    return to("Where", is_far, data, scalar(to, 0, data), gives=data.dtype)
+
+
+@writes("softshrink")
+def softshrink(to: Nodes, data: Value, *, lambd: float) -> Value:
+    """NaN is no nearer than the threshold, where `Shrink` makes 0 of it."""
+    is_near = to("LessOrEqual", to("Abs", data), scalar(to, lambd, data), gives="bool")
+    nearer = to("Sub", data, to("Mul", to("Sign", data), scalar(to, lambd, data)))
+    return to("Where", is_near, scalar(to, 0, data), nearer, gives=data.dtype)
+
+
+@writes("threshold")
+def threshold(to: Nodes, data: Value, *, threshold: float, value: float) -> Value:
+    exceeds = to("Greater", data, scalar(to, threshold, data), gives="bool")
+    return to("Where", exceeds, data, scalar(to, value, data), gives=data.dtype)
+
+
+@writes("glu")
+def glu(to: Nodes, data: Value, *, axis: int) -> Value:
+    first, second = to.several("Split", data, axis=axis, num_outputs=2, gives=(data.dtype,) * 2)
+    return to("Mul", first, to("Sigmoid", second))

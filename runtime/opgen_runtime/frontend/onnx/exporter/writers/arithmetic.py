@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..nodes import Nodes, NoStandard, Value
@@ -135,3 +137,35 @@ def bitwise_or(to: Nodes, lhs: Value, rhs: Value) -> Value:
 @writes("bitwise_xor")
 def bitwise_xor(to: Nodes, lhs: Value, rhs: Value) -> Value:
     return to("Xor" if lhs.dtype.is_bool else "BitwiseXor", lhs, rhs)
+
+
+def _first_that_is_there(operator: str) -> Callable[[Nodes, Value, Value], Value]:
+    """The greater or the less of two, or the one that is no NaN."""
+
+    def write(to: Nodes, lhs: Value, rhs: Value) -> Value:
+        is_nan = [to("IsNaN", each, gives="bool") for each in (lhs, rhs)]
+        other = to("Where", is_nan[1], lhs, to(operator, lhs, rhs), gives=lhs.dtype)
+        return to("Where", is_nan[0], rhs, other, gives=lhs.dtype)
+
+    return write
+
+
+writes("fmax")(_first_that_is_there("Max"))
+writes("fmin")(_first_that_is_there("Min"))
+
+
+@writes("xlogy")
+def xlogy(to: Nodes, lhs: Value, rhs: Value) -> Value:
+    """0 where the left operand is, but for NaN on the right."""
+    zero = scalar(to, 0, lhs)
+    none = to("Where", to("IsNaN", rhs, gives="bool"), rhs, zero, gives=rhs.dtype)
+    product = to("Mul", lhs, to("Log", rhs))
+    return to("Where", to("Equal", lhs, zero, gives="bool"), none, product, gives=lhs.dtype)
+
+
+@writes("heaviside")
+def heaviside(to: Nodes, lhs: Value, rhs: Value) -> Value:
+    zero = scalar(to, 0, lhs)
+    step = to("Cast", to("Greater", lhs, zero, gives="bool"), to=lhs.dtype.onnx, gives=lhs.dtype)
+    step = to("Where", to("IsNaN", lhs, gives="bool"), lhs, step, gives=lhs.dtype)
+    return to("Where", to("Equal", lhs, zero, gives="bool"), rhs, step, gives=lhs.dtype)

@@ -192,3 +192,33 @@ def reshape_like(to: Nodes, data: Value, shape_like: Value, **attrs: object) -> 
 @writes("broadcast_to_like")
 def broadcast_to_like(to: Nodes, data: Value, broadcast_type: Value) -> Value:
     return to("Expand", data, to("Shape", broadcast_type, gives="int64"))
+
+
+@writes("deg2rad")
+def deg2rad(to: Nodes, data: Value) -> Value:
+    return to("Mul", data, scalar(to, math.pi / 180, data))
+
+
+@writes("rad2deg")
+def rad2deg(to: Nodes, data: Value) -> Value:
+    return to("Mul", data, scalar(to, 180 / math.pi, data))
+
+
+@writes("isposinf")
+def isposinf(to: Nodes, data: Value) -> Value:
+    return isinf(to, data, detect_negative=False, detect_positive=True)
+
+
+@writes("isneginf")
+def isneginf(to: Nodes, data: Value) -> Value:
+    return isinf(to, data, detect_negative=True, detect_positive=False)
+
+
+@writes("frac")
+def frac(to: Nodes, data: Value) -> Value:
+    return to("Sub", data, trunc(to, data))
+
+
+@writes("logit")
+def logit(to: Nodes, data: Value) -> Value:
+    return to("Sub", to("Log", data), log1p(to, to("Neg", data)))

@@ -142,3 +142,53 @@ def collapse_sum(to: Nodes, data: Value, *like: Value, **attrs: object) -> Value
         ]
     )
     return result_shaped(to, reduced(to, "ReduceSum", data, axes, True)) if axes else data
+
+
+def _without_nan(to: Nodes, data: Value, value: float) -> Value:
+    """A number in the place of each NaN."""
+    return to("Where", to("IsNaN", data, gives="bool"), scalar(to, value, data), data, gives=data.dtype)
+
+
+def _of_others(operator: str, neutral: float) -> Callable[..., Value]:
+    """A reduction of what is no NaN."""
+
+    def write(to: Nodes, data: Value, *, axis: tuple[int, ...] | None, keepdims: bool) -> Value:
+        rest = _without_nan(to, data, neutral)
+        return reduced(to, operator, rest, _axes(data, axis, False), keepdims)
+
+    return write
+
+
+for _op, _operator, _neutral in (
+    ("nansum", "ReduceSum", 0.0),
+    ("nanprod", "ReduceProd", 1.0),
+    ("nanmax", "ReduceMax", -math.inf),
+    ("nanmin", "ReduceMin", math.inf),
+):
+    writes(_op)(_of_others(_operator, _neutral))
+
+
+@writes("nanmean")
+def nanmean(to: Nodes, data: Value, *, axis: tuple[int, ...] | None, keepdims: bool) -> Value:
+    axes = _axes(data, axis, False)
+    there = cast(to, to("Not", to("IsNaN", data, gives="bool")), data.dtype)
+    total = reduced(to, "ReduceSum", _without_nan(to, data, 0.0), axes, keepdims)
+    return to("Div", total, reduced(to, "ReduceSum", there, axes, keepdims))
+
+
+@writes("ptp")
+def ptp(to: Nodes, data: Value, *, axis: tuple[int, ...] | None, keepdims: bool) -> Value:
+    axes = _axes(data, axis, False)
+    greatest, least = [reduced(to, f"Reduce{end}", data, axes, keepdims) for end in ("Max", "Min")]
+    return to("Sub", greatest, least)
+
+
+@writes("count_nonzero")
+def count_nonzero(to: Nodes, data: Value, *, axis: tuple[int, ...] | None, keepdims: bool) -> Value:
+    counted = cast(to, cast(to, data, "bool"), to.types[0].dtype)
+    return reduced(to, "ReduceSum", counted, _axes(data, axis, False), keepdims)
+
+
+@writes("vector_norm")
+def vector_norm(to: Nodes, data: Value, *, axis: tuple[int, ...] | None, keepdims: bool) -> Value:
+    return reduced(to, "ReduceL2", data, _axes(data, axis, False), keepdims)
