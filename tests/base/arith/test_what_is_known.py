@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from opgen_runtime.base import arith
-from opgen_runtime.base.arith import Analyzer, Var, dim, floordiv, ge
+from opgen_runtime.base.arith import Analyzer, Var, dim, eq, floordiv, ge, gt
 from opgen_runtime.base.arith.polynomial import Poly, PolyKey
 from opgen_runtime.base.arith.prover import Prover
 from opgen_runtime.base.vocabulary import INDEX, INT64
+from opgen_runtime.compute import te
 
 
 @pytest.mark.parametrize(
@@ -109,3 +110,16 @@ def test_what_was_sought_in_vain_is_sought_again_when_more_is_known(monkeypatch:
     with analyzer.assume(ge(floordiv(n, 3), floordiv(m, 5))):
         assert analyzer.prove(claim)
     assert not analyzer.prove(claim)
+
+
+def test_the_ends_of_a_position_hold_where_they_were_not_found() -> None:
+    """What was found where there are elements says nothing of where there are none."""
+    n = dim("n")
+    k = te.reduce_axis(n, "k")
+    position = te.reduce("argmax", k, te.read(te.placeholder("x", (n,), "float32"), k.var))
+    analyzer, some = Analyzer(), gt(n, 0)
+    with analyzer.suppose(some, True):
+        assert analyzer.prove(ge(position, 0))
+    with analyzer.suppose(some, False):
+        assert not analyzer.prove(ge(position, 0))
+        assert analyzer.prove(eq(position, -1))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from opgen_runtime.base.arith import Expr, add, eq, ge, logical_and, lt, minimum, select
+from opgen_runtime.base.arith import Expr, add, cast, const, dim, eq, ge, logical_and, lt, minimum, select
 from opgen_runtime.compute import te
 from opgen_runtime.compute.te import read, reduce
 from tests.fuzz import selects
@@ -128,6 +128,23 @@ def test_a_guarded_reduction_that_another_also_uses() -> None:
     out = te.compute("out", (4,), "float32", body)
     expected = np.where(np.arange(4) == 0, VALUE.max(1), 0) + (VALUE - VALUE.max(1, keepdims=True)).sum(1)
     np.testing.assert_array_equal(te.evaluate(te.normalize([out]), {X: VALUE})[0], expected)
+
+
+def test_choices_on_dims_go_where_the_axes_around_them_decide() -> None:
+    """Around a term of a sum its axis has elements; beside the sum it may have none."""
+    n = dim("n")
+    x, k = te.placeholder("x", (n,), "int32"), te.reduce_axis(n, "k")
+
+    def count() -> Expr:
+        return select(ge(n, 1), cast(n, "int32"), const(1, "int32"))
+
+    total = reduce("sum", k, read(x, select(eq(n, 1), 0, k.var)) // count())
+    out = te.compute("out", (4,), "int32", lambda i: total + count())
+    assert te.to_text(te.normalize([out])) == (
+        "x: int32[n]\n"
+        "out_sum[()]: int32[] = sum(x[k] // cast(n, int32) for k in range(n))\n"
+        "out[i0]: int32[4] = out_sum[()] + (cast(n, int32) if n >= 1 else int32(1))\n"
+    )
 
 
 def test_extents_under_a_guard_are_guarded() -> None:

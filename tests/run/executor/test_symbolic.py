@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -257,6 +258,24 @@ def test_scans_along_and_across_open_axes(axis: int) -> None:
         for m in (0, 1, 2, 15, 16, 33, 512, 600):
             array = np.random.default_rng(m).integers(-9, 9, (n, m)).astype(np.float32)
             np.testing.assert_array_equal(built.run([array]), np.cumsum(array, axis))
+
+
+@pytest.mark.parametrize("op", [ops.argmax, ops.argmin])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_positions_along_axes_without_elements(
+    op: Callable[..., ir.Expr], last: bool, axis: int | None
+) -> None:
+    made = op(var("x", N, M), axis=axis, select_last_index=last)
+    symbolic = ir.Function(tuple(ir.free_vars(made)), made)
+    built = rt.build(symbolic)
+    for shape in ((3, 0), (0, 3), (0, 0)):
+        array = np.zeros(shape, np.float32)
+        wanted = np.full(array.sum(axis).shape, -1)
+        np.testing.assert_array_equal(built.run([array]), wanted)
+        np.testing.assert_array_equal(static(symbolic, [array]), wanted)
+        interpreter = rt.create_executor("debug", ir.IRModule.from_expr(symbolic)).evaluate()
+        np.testing.assert_array_equal(interpreter(array), wanted)
 
 
 @pytest.mark.parametrize("width", [(1, 1), (3, 4)])

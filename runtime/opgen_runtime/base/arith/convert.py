@@ -12,6 +12,7 @@ from typing import Final
 
 from ..vocabulary import BOOL
 from . import polynomial as poly
+from .context import Context
 from .expr import AnyDim, Binary, Call, Cast, Compare, Const, Expr, Not, Select, Table, Var
 from .intervals import Interval
 from .polynomial import Poly
@@ -109,7 +110,12 @@ class Converter(Wrapping):
         key = ("bounded", self.key(e))
         number = self.table.find(key)
         if number is None:
-            number = self.table.make(key, "bounded", e, x=self.poly(lo), y=self.poly(hi))
+            here, self.context = self.context, Context()  # the bounds of an atom hold everywhere
+            try:
+                least, greatest = self.poly(lo), self.poly(hi)
+            finally:
+                self.context = here
+            number = self.table.make(key, "bounded", e, x=least, y=greatest)
         return poly.atom(number)
 
     def _named(self, e: Expr, key: Hashable) -> Poly:
