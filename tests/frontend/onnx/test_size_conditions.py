@@ -131,3 +131,11 @@ def test_a_dim_that_is_not_zero() -> None:
     of_some, of_none = program._open
     assert of_some.is_decided_by_sizes
     assert of_none.is_decided_by_sizes
+
+
+def test_axes_that_are_dropped_are_those_of_one_element_at_hand() -> None:
+    program = prepare(model("g (float[batch, 3, width] x) => (float[a] y) { y = Squeeze (x) }"), TARGET)
+    for batch, width in ((2, 4), (3, 1), (1, 5), (4, 7), (6, 1), (1, 1)):
+        x = np.arange(3 * batch * width, dtype=np.float32).reshape(batch, 3, width)
+        np.testing.assert_array_equal(program([x])[0], x.squeeze())
+    assert len(list(program._open)) == 4

@@ -278,6 +278,16 @@ def test_positions_along_axes_without_elements(
         np.testing.assert_array_equal(interpreter(array), wanted)
 
 
+def test_what_constants_and_open_dims_decide_is_computed_in_each_run() -> None:
+    places = np.random.default_rng(0).uniform(-1, 1, (1, 2, 5, 4)).astype(np.float32)
+    image = var("x", 1, 3, N, M)
+    symbolic = ir.Function((image,), ops.grid_sample(image, ir.const(places)))
+    built = rt.build(symbolic)
+    for h, w in ((4, 6), (9, 5)):
+        given = arrays(symbolic, {N: h, M: w})
+        np.testing.assert_allclose(built.run(given), static(symbolic, given), rtol=1e-6)
+
+
 @pytest.mark.parametrize("width", [(1, 1), (3, 4)])
 def test_open_axes_are_padded_by_reflection(width: tuple[int, int]) -> None:
     x = var("x", 2, N)

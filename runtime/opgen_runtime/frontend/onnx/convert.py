@@ -331,6 +331,10 @@ class NodeView:
             raise ModelError(f"a condition must be one element, its shape is {list(array.shape)}")
         return bool(array.reshape(())[()])
 
+    def decides(self, condition: DimExpr) -> bool:
+        """Whether a condition on open dims holds for the sizes at hand, which the program assumes from now on."""
+        return self.conversion.state.decide(condition)
+
     def step(self, done: int) -> None:
         """Raises ModelError where a loop that has done so many steps may not do another."""
         self.conversion.state.budget.step(done)

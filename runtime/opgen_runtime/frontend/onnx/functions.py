@@ -63,4 +63,5 @@ def _latest(versions: Sequence[int], version: int) -> int:
 def _type_proto(type_: TensorType | None) -> TypeProto:
     if type_ is None:
         return TypeProto()
-    return helper.make_tensor_type_proto(element_type_of(type_.dtype), type_.concrete_shape)
+    shape = [n if isinstance(n, int) else None for n in type_.shape]
+    return helper.make_tensor_type_proto(element_type_of(type_.dtype), shape)

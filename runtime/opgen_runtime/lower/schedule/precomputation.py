@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from ...base.arith import free_vars
 from ...base.vocabulary import dataclass
 from ...compute.te.tensor import Compute, Placeholder, Tensor
 from .schedule import Schedule
@@ -30,7 +31,7 @@ class Parts:
 
 
 def constant_stages(schedule: Schedule) -> dict[Stage, frozenset[Tensor]]:
-    """The stages that depend on constants alone, each with the inputs that it is made of.
+    """The stages that depend on constants alone, and on no symbolic dim, each with the inputs that it is made of.
 
     A tensor that is much larger than what it is made of is none: memory costs more than computing it again.
     """
@@ -44,7 +45,7 @@ def constant_stages(schedule: Schedule) -> dict[Stage, frozenset[Tensor]]:
         if not isinstance(stage.op, Compute) or stage.is_output or stage.follows is not None:
             continue
         sources = [schedule[tensor] for tensor in reads_of(stage)]
-        if sources and all(source in found for source in sources):
+        if sources and all(source in found for source in sources) and not _asks_sizes(stage):
             made_of = frozenset().union(*[found[source] for source in sources])
             if _bytes(stage.tensor) <= most * sum(_bytes(tensor) for tensor in made_of):
                 found[stage] = made_of
@@ -87,6 +88,14 @@ def _is_rooted(stage: Stage, constant: Mapping[Stage, object]) -> bool:
     while stage in constant and stage.attach is not None:
         stage = stage.attach.stage
     return stage in constant
+
+
+def _asks_sizes(stage: Stage) -> bool:
+    """Whether elements depend on symbolic dims, which are known when the program runs."""
+    bodies = [] if stage.body is None else [stage.body]
+    if stage.body is None and isinstance(stage.op, Compute):
+        bodies.append(stage.op.body)
+    return any(var.size for body in bodies for var in free_vars(body))
 
 
 def _bytes(tensor: Tensor) -> float:

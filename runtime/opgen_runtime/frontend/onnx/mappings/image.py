@@ -10,11 +10,31 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ....ir import Expr
+from ....operator import Dim
 from ..emit import op
 from ..errors import ModelError, NotSupported
 from ..rules import Flag, Natural, Naturals, Positive, Positives, converts
-from ._tools import arange, at_least, cast, dtype, exactly, index, ndim, reshape, room, scalar, transpose
-from .window import add_bias, extents_of, windows
+from ._tools import (
+    arange,
+    at_least_0,
+    cast,
+    check_rank,
+    check_shape,
+    dtype,
+    exactly,
+    index,
+    known,
+    ndim,
+    of_size,
+    positions,
+    reshape,
+    room,
+    scalar,
+    sizes,
+    transpose,
+    unsqueeze,
+)
+from .window import add_bias, spatial, windows
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -24,53 +44,50 @@ Ints = Sequence[int]
 
 def _channels_last(x: Expr) -> Expr:
     """(N, C, *D) as (N, product of D, C)."""
-    n, c, *dims = at_least(x, 2)
+    check_rank(x, 2)
+    n, c, *dims = sizes(x)
     return transpose(reshape(x, (n, c, math.prod(dims))), (0, 2, 1))
 
 
-def _reflected(x: Expr, low: float, high: float) -> Expr:
-    """A place mirrored at the borders until it lies between them."""
-    span = high - low
-    if span <= 0:
-        return op.multiply(x, 0.0)
+def _reflected(x: Expr, low: float, span: Expr) -> Expr:
+    """A place mirrored at two borders, of which the other is `span` from `low`, until it lies between them."""
     # A triangle wave: the distance from `low`, modulo twice the span, folded.
-    distance = op.floor_mod(op.subtract(x, low), 2 * span)
-    return op.add(op.minimum(distance, op.subtract(2 * span, distance)), low)
+    turn = op.multiply(span, 2.0)
+    distance = op.floor_mod(op.subtract(x, low), turn)
+    folded = op.add(op.minimum(distance, op.subtract(turn, distance)), low)
+    return op.where(op.greater(span, 0.0), folded, op.multiply(x, 0.0))
 
 
 class _Axis:
-    """One spatial axis of an image that is sampled: its extent, and what lies outside."""
+    """One spatial axis of an image that is sampled at places of a dtype: its extent, and what lies outside."""
 
-    def __init__(self, extent: int, padding: str, align_corners: bool) -> None:
-        self.extent = extent
+    def __init__(self, extent: Dim, padding: str, align_corners: bool, kind: str) -> None:
+        self.extent = cast(of_size(extent), kind)
+        self.last = cast(of_size(extent - 1), kind)
         self.padding = padding
-        self.low = 0.0 if align_corners else -0.5
-        self.high = extent - 1.0 if align_corners else extent - 0.5
         self.align_corners = align_corners
 
     def place(self, g: Expr) -> Expr:
         """The place of a coordinate in -1..1."""
         if self.align_corners:
-            x = op.multiply(op.add(g, 1.0), (self.extent - 1) / 2)
-        else:
-            x = op.multiply(op.subtract(op.multiply(op.add(g, 1.0), float(self.extent)), 1.0), 0.5)
-        return x
+            return op.multiply(op.add(g, 1.0), op.multiply(self.last, 0.5))
+        return op.multiply(op.subtract(op.multiply(op.add(g, 1.0), self.extent), 1.0), 0.5)
 
     def inside(self, x: Expr) -> Expr:
         """A place outside the borders moved to where the padding says."""
         if self.padding == "border":
-            return op.minimum(op.maximum(x, 0.0), float(self.extent - 1))
+            return op.minimum(op.maximum(x, 0.0), self.last)
         if self.padding == "reflection":
-            return _reflected(x, self.low, self.high)
+            return _reflected(x, *(0.0, self.last) if self.align_corners else (-0.5, self.extent))
         return x
 
     def pixel(self, x: Expr) -> tuple[Expr, Expr | None]:
         """The index of the pixel at a whole place, and whether there is one (None: always)."""
         if self.padding == "zeros":
-            held = op.logical_and(op.greater_equal(x, 0.0), op.less_equal(x, float(self.extent - 1)))
-            return op.cast(op.minimum(op.maximum(x, 0.0), float(self.extent - 1)), dtype="int64"), held
+            held = op.logical_and(op.greater_equal(x, 0.0), op.less_equal(x, self.last))
+            return op.cast(op.minimum(op.maximum(x, 0.0), self.last), dtype="int64"), held
         moved = op.trunc(self.inside(x)) if self.padding == "reflection" else x
-        return op.cast(op.minimum(op.maximum(moved, 0.0), float(self.extent - 1)), dtype="int64"), None
+        return op.cast(op.minimum(op.maximum(moved, 0.0), self.last), dtype="int64"), None
 
 
 Tap = tuple[Expr, "Expr | None", "Expr | None"]
@@ -99,7 +116,7 @@ def _cubic_weight(t: Expr, a: float = -0.75) -> Expr:
     return op.where(op.less_equal(t, 1.0), near, far)
 
 
-def interpolated(flat: Expr, extents: Sequence[int], taps: Sequence[Sequence[Tap]]) -> Expr:
+def interpolated(flat: Expr, extents: Sequence[Dim], taps: Sequence[Sequence[Tap]]) -> Expr:
     """(N, D, C) sampled: the sum over one tap an axis of the product of weights times the pixel; (N, *O, C)."""
     total: Expr | None = None
     for chosen in itertools.product(*taps):
@@ -107,7 +124,7 @@ def interpolated(flat: Expr, extents: Sequence[int], taps: Sequence[Sequence[Tap
         weight: Expr | None = None
         for d, (at, held, share) in enumerate(chosen):
             stride = math.prod(extents[d + 1 :])
-            step = op.multiply(at, stride) if stride != 1 else at
+            step = at if isinstance(stride, int) and stride == 1 else op.multiply(at, of_size(stride))
             place = step if place is None else op.add(place, step)
             for factor in (share, None if held is None else op.cast(held, dtype=dtype(flat))):
                 if factor is not None:
@@ -139,7 +156,7 @@ def grid_sample(
     mode: Literal["linear", "bilinear", "nearest", "cubic", "bicubic"] = "linear",
     padding_mode: Literal["zeros", "border", "reflection"] = "zeros",
 ) -> Expr:
-    extents = extents_of(x)
+    extents = spatial(x)
     way = _MODES[mode]
     if len(extents) == 2 and way != "cubic" and padding_mode != "reflection" and dtype(grid) == dtype(x):
         return op.grid_sample(
@@ -153,7 +170,7 @@ def grid_sample(
     points = cast(grid, wide)
     taps = []
     for d, extent in enumerate(extents):
-        axis = _Axis(extent, padding_mode, bool(align_corners))
+        axis = _Axis(extent, padding_mode, bool(align_corners), wide)
         taps.append(
             _taps(
                 axis,
@@ -184,30 +201,30 @@ def deform_conv(
     """Each tap of the filter is moved by an offset, and interpolated there (zeros outside)."""
     if ndim(x) != 4:
         raise NotSupported("a deformable convolution over other than two axes")
-    filters_given, _, *_ = exactly(w, 4)
-    moved = windows(extents_of(x), extents_of(w), strides, dilations, pads)
-    n, c, *_ = exactly(x, 4)
-    kernel, out = moved.kernel, moved.outputs
-    steps = math.prod(kernel)
+    filters_given, _, *filter_extents = exactly(w, 4)
+    moved = windows(spatial(x), filter_extents, strides, dilations, pads)
+    n, c, *extents = sizes(x)
+    channels = known(c, 1)
+    kernel, steps = moved.kernel, math.prod(moved.kernel)
+    check_shape("offset", offset, (n, offset_group * steps * 2, *moved.counts))
+    out = [at_least_0(size) for size in sizes(offset)[2:]]
     batch = n * offset_group
-    flat = _channels_last(reshape(x, (batch, c // offset_group, *extents_of(x))))
-    offsets = reshape(offset, (batch, steps, 2, *out))
+    flat = _channels_last(reshape(x, (batch, channels // offset_group, *extents)))
+    offsets = reshape(offset, (batch, *kernel, 2, *out))
     taps = []
     for d in range(2):
-        grid = moved.places(d)  # (windows, taps of this axis)
-        along = grid.T.reshape(
-            [kernel[d] if k == d else 1 for k in range(2)] + [out[d] if k == d else 1 for k in range(2)]
-        )
-        regular = np.broadcast_to(along, (*kernel, *out)).reshape(1, steps, *out).astype(dtype(x).numpy)
-        axis = _Axis(extents_of(x)[d], "zeros", True)
-        taps.append(_taps(axis, op.add(index(offsets, 2, d), regular), "linear"))
-    columns = interpolated(flat, extents_of(x), taps)  # (batch, steps, *out, channels)
+        places = op.transpose(moved.open_places(d, out[d]), axes=(1, 0))  # (taps of this axis, windows)
+        along = unsqueeze(places, [k for k in range(4) if k not in (d, 2 + d)])
+        moved_by = index(offsets, 3, d)  # (batch, *kernel, *out)
+        axis = _Axis(extents[d], "zeros", True, dtype(x))
+        taps.append(_taps(axis, op.add(moved_by, cast(along, dtype(x))), "linear"))
+    columns = interpolated(flat, extents, taps)  # (batch, *kernel, *out, channels)
     if mask is not None:
-        columns = op.multiply(columns, reshape(mask, (batch, steps, *out, 1)))
-    places = math.prod(out)
-    columns = transpose(reshape(columns, (batch, steps, places, c // offset_group)), (0, 3, 1, 2))
-    columns = reshape(columns, (n, group, c // group * steps, places))
-    filters = reshape(w, (1, group, filters_given // group, c // group * steps))
+        columns = op.multiply(columns, reshape(mask, (batch, *kernel, *out, 1)))
+    count = math.prod(out)
+    columns = transpose(reshape(columns, (batch, steps, count, channels // offset_group)), (0, 3, 1, 2))
+    columns = reshape(columns, (n, group, channels // group * steps, count))
+    filters = reshape(w, (1, group, filters_given // group, channels // group * steps))
     return add_bias(reshape(op.matmul(filters, columns), (n, filters_given, *out)), bias)
 
 
@@ -254,9 +271,10 @@ def roi_align(
 ) -> Expr:
     """Regions in bins, each the mean or the greatest of its samples (He et al., Mask R-CNN, ICCV 2017)."""
     half = coordinate_transformation_mode == "half_pixel"
-    n, c, height, width = exactly(x, 4)
-    kind = dtype(x)
-    (count, _), _ = exactly(rois, 2), exactly(batch, 1)
+    for each, rank in ((x, 4), (rois, 2), (batch, 1)):
+        check_rank(each, rank, rank)
+    n, c, height, width = sizes(x)
+    kind, count = dtype(x), sizes(rois)[0]
     corners = op.subtract(op.multiply(rois, spatial_scale), 0.5 if half else 0.0)
 
     def samples(low: int, high: int, bins: int) -> tuple[Expr, Expr, int]:
@@ -273,7 +291,7 @@ def roi_align(
             )
         else:
             number = op.maximum(op.ceil(size), 1.0)
-            most = int(node.value(op.max(number, keepdims=False))) if count else 1
+            most = 1 if count == 0 else int(node.value(op.max(number, keepdims=False)))
         room(bins, most)
         bin_of = np.repeat(arange(bins), most).astype(kind.numpy)[None]
         step = (np.tile(arange(most), bins) + 0.5).astype(kind.numpy)[None]
@@ -285,25 +303,26 @@ def roi_align(
     u, columns, most_columns = samples(0, 2, output_width)
     flat = reshape(transpose(x, (0, 2, 3, 1)), (n * height * width, c))
 
-    def ends(place: Expr, extent: int, axis: int) -> list[tuple[Expr, Expr]]:
+    def ends(place: Expr, extent: Dim, axis: int) -> list[tuple[Expr, Expr]]:
         """The two pixels around a place with their weights, none outside; shaped (R, rows, columns)."""
-        outside = op.logical_or(op.less(place, -1.0), op.greater(place, float(extent)))
-        held = op.minimum(op.maximum(place, 0.0), float(extent - 1))
-        base = op.minimum(op.floor(held), float(max(extent - 2, 0)))
+        behind, last, before = (cast(of_size(at_least_0(extent - k)), kind) for k in range(3))
+        outside = op.logical_or(op.less(place, -1.0), op.greater(place, behind))
+        held = op.minimum(op.maximum(place, 0.0), last)
+        base = op.minimum(op.floor(held), before)
         ratio = op.subtract(held, base)
         keep = op.cast(op.logical_not(outside), dtype=kind)
         found = []
         for offset, weight in ((0.0, op.subtract(1.0, ratio)), (1.0, ratio)):
-            at = op.cast(op.minimum(op.add(base, offset), float(extent - 1)), dtype="int64")
+            at = op.cast(op.minimum(op.add(base, offset), last), dtype="int64")
             found.append(
                 (op.expand_dims(at, axis=axis), op.expand_dims(op.multiply(weight, keep), axis=axis))
             )
         return found
 
-    first = reshape(op.multiply(cast(batch, "int64"), height * width), (count, 1, 1))
+    first = unsqueeze(op.multiply(cast(batch, "int64"), of_size(height * width)), (1, 2))
     parts = []
     for (i, wi), (j, wj) in itertools.product(ends(y, height, 2), ends(u, width, 1)):
-        place = op.add(op.add(op.multiply(i, width), j), first)
+        place = op.add(op.add(op.multiply(i, of_size(width)), j), first)
         pixels = op.take(flat, place, axis=0)
         parts.append(op.multiply(pixels, op.expand_dims(op.multiply(wi, wj), axis=3)))
     grid = (count, output_height, most_rows, output_width, most_columns)
@@ -334,7 +353,9 @@ def max_roi_pool(x: Expr, rois: Expr, *, pooled_shape: Positives, spatial_scale:
     """Regions (batch, x1, y1, x2, y2) in bins, the greatest of each; 0 where a bin is empty (Girshick 2015)."""
     if len(pooled_shape) != 2:
         raise ModelError(f"pooled_shape {list(pooled_shape)}, expected two numbers")
-    extents, (count, _), kind = exactly(x, 4), exactly(rois, 2), dtype(x)
+    for each, rank in ((x, 4), (rois, 2)):
+        check_rank(each, rank, rank)
+    extents, count, kind = sizes(x), sizes(rois)[0], dtype(x)
     images = op.take(x, op.cast(index(rois, 1, 0), dtype="int64"), axis=0)  # (R, C, H, W)
     for axis, low in ((3, 1), (2, 2)):
         extent, bins = extents[axis], pooled_shape[axis - 2]
@@ -347,7 +368,7 @@ def max_roi_pool(x: Expr, rois: Expr, *, pooled_shape: Positives, spatial_scale:
         step = arange(bins).astype(kind.numpy)[None]
         begin = reshape(op.add(op.floor(op.multiply(size, step)), first), (count, bins, 1))
         end = reshape(op.add(op.ceil(op.multiply(size, step + 1)), first), (count, bins, 1))
-        place = arange(extent).astype(kind.numpy).reshape(1, 1, extent)
+        place = cast(positions(extent, 3, 2), kind)
         inside = op.logical_and(op.greater_equal(place, begin), op.less(place, end))
         mask = reshape(inside, (count, 1, 1, bins, extent) if axis == 3 else (count, 1, bins, extent, 1))
         spread = op.expand_dims(images, axis=axis)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from ....ir import Expr
+from ....ir import Constant, Expr
 from ....operator import Dim
 from ..emit import op
 from ..rules import Flag, Rename, converts, renames
@@ -26,7 +26,6 @@ from ._tools import (
     of_size,
     positions,
     reshape,
-    shape,
     sizes,
     take_slice,
 )
@@ -138,9 +137,11 @@ def _vector(x: Expr) -> Expr:
 def compress(x: Expr, condition: Expr, *, axis: int | None = None, node: NodeView) -> Expr:
     """Conditions beyond the end of the axis choose nothing."""
     if axis is None:
-        x, axis = reshape(x, (math.prod(shape(x)),)), 0
+        x, axis = reshape(x, (math.prod(sizes(x)),)), 0
     axis = axis_of(axis, ndim(x))
     (count,) = exactly(condition, 1)
+    if isinstance(condition, Constant):
+        return op.take(x, np.flatnonzero(condition.data[: extent(x, axis)]), axis=axis)
     places = node.concrete(op.argwhere(take_slice(condition, 0, 0, min(count, extent(x, axis)))))
     return op.take(x, reshape(places, (extent(places, 0),)), axis=axis)
 

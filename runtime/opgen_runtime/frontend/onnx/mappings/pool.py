@@ -101,7 +101,7 @@ def _places_in_planes(moved: Windows, column_major: bool) -> Expr:
     total: Expr = const(np.zeros((1,) * (2 * k), np.int64))
     for d in range(k):
         stride = math.prod(moved.sizes[:d] if column_major else moved.sizes[d + 1 :])
-        places = op.multiply(moved.open_places(d), of_size(stride))
+        places = op.multiply(moved.open_places(d, moved.counts[d]), of_size(stride))
         total = op.add(total, unsqueeze(places, [a for a in range(2 * k) if a not in (d, k + d)]))
     return reshape(total, (*moved.counts, math.prod(moved.kernel)))
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ....ir import Expr, const
+from ....operator import Dim
 from ..element_types import dtype_of
 from ..emit import op
 from ..rules import Naturals, Positive, converts
-from ._tools import cast, dtype, exactly, ones_of, reshape, scalar, shape
+from ._tools import cast, dtype, exactly, ones_of, reshape, scalar, sizes
 
 if TYPE_CHECKING:
     from ..convert import NodeView
@@ -29,14 +30,14 @@ def _key(seed: float | None, node: NodeView) -> Expr:
     return const(np.array([bits & np.uint64(0xFFFFFFFF), bits >> np.uint64(32)]).astype(np.uint32))
 
 
-def uniform(to: Sequence[int], key: Expr, kind: str = "float32", stream: int = 0) -> Expr:
+def uniform(to: Sequence[Dim], key: Expr, kind: str = "float32", stream: int = 0) -> Expr:
     """Numbers in [0, 1) with 24 random bits; `stream` tells apart those of one key."""
     counter = const(np.array([0, stream], np.uint32))
     bits = op.threefry_bits(key, counter, shape=tuple(to))
     return op.multiply(op.cast(op.right_shift(bits, scalar(8, "uint32")), dtype=kind), 2.0**-24)
 
 
-def normal(to: Sequence[int], key: Expr, kind: str = "float32") -> Expr:
+def normal(to: Sequence[Dim], key: Expr, kind: str = "float32") -> Expr:
     """Standard normal numbers (Box and Muller 1958)."""
     radius = op.sqrt(op.multiply(op.log(op.subtract(1.0, uniform(to, key, kind))), -2.0))
     return op.multiply(radius, op.cos(op.multiply(uniform(to, key, kind, 1), 2 * math.pi)))
@@ -46,12 +47,12 @@ def _wide(kind: str) -> str:
     return "float64" if kind == "float64" else "float32"
 
 
-def _uniform_between(to: Ints, kind: str, low: float, high: float, key: Expr) -> Expr:
+def _uniform_between(to: Sequence[Dim], kind: str, low: float, high: float, key: Expr) -> Expr:
     wide = _wide(kind)
     return cast(op.add(op.multiply(uniform(to, key, wide), high - low), low), kind)
 
 
-def _normal_around(to: Ints, kind: str, mean: float, scale: float, key: Expr) -> Expr:
+def _normal_around(to: Sequence[Dim], kind: str, mean: float, scale: float, key: Expr) -> Expr:
     return cast(op.add(op.multiply(normal(to, key, _wide(kind)), scale), mean), kind)
 
 
@@ -91,7 +92,7 @@ def random_uniform_like(
     seed: float | None = None,
     node: NodeView,
 ) -> Expr:
-    return _uniform_between(shape(x), _kind(x, dtype), low, high, _key(seed, node))
+    return _uniform_between(sizes(x), _kind(x, dtype), low, high, _key(seed, node))
 
 
 @converts("RandomNormalLike")
@@ -104,7 +105,7 @@ def random_normal_like(
     seed: float | None = None,
     node: NodeView,
 ) -> Expr:
-    return _normal_around(shape(x), _kind(x, dtype), mean, scale, _key(seed, node))
+    return _normal_around(sizes(x), _kind(x, dtype), mean, scale, _key(seed, node))
 
 
 def _kind(x: Expr, wanted: int | None) -> str:
@@ -114,7 +115,7 @@ def _kind(x: Expr, wanted: int | None) -> str:
 @converts("Bernoulli", since=15)
 def bernoulli(x: Expr, *, dtype: int | None = None, seed: float | None = None, node: NodeView) -> Expr:
     return op.cast(
-        op.less(uniform(shape(x), _key(seed, node), _wide(_kind(x, None))), _widened(x)),
+        op.less(uniform(sizes(x), _key(seed, node), _wide(_kind(x, None))), _widened(x)),
         dtype=_kind(x, dtype),
     )
 
@@ -153,6 +154,6 @@ def dropout(
     if not training or rate == 0.0:
         return (x, ones_of(x, "bool")) if node.num_outputs > 1 else x
     wide = _wide(dtype(x))
-    kept = op.greater_equal(uniform(shape(x), _key(seed, node), wide), rate)
+    kept = op.greater_equal(uniform(sizes(x), _key(seed, node), wide), rate)
     scaled = op.multiply(x, scalar(1.0 / (1.0 - rate), dtype(x)))
     return (op.where(kept, scaled, scalar(0.0, dtype(x))), kept)[: node.num_outputs]

@@ -157,14 +157,14 @@ def resize(
         "antialias": bool(antialias),
         "extrapolation_value": extrapolation_value,
     }
+    cropped = coordinate_transformation_mode == "tf_crop_and_resize"
+    region = [float(r) for r in roi.reshape(-1)] if cropped and roi is not None else []
+    starts, ends = region[: len(named)] or [0.0] * len(named), region[len(named) :] or [1.0] * len(named)
     if not tensor_type(x).is_static or not all([isinstance(n, int) for n in to or ()]):
         if keep_aspect_ratio_policy != "stretch" and to:
             raise NotSupported(f"sizes that are not known, and {keep_aspect_ratio_policy}")
-        return _resized_open(x, named, scales, to or None, how, attrs)
+        return _resized_open(x, named, scales, to or None, (starts, ends) if cropped else (), how, attrs)
     extents, factors = _extents(x, named, scales, to or None, keep_aspect_ratio_policy)
-    crops = coordinate_transformation_mode == "tf_crop_and_resize" and roi is not None
-    region = [float(r) for r in roi.reshape(-1)] if crops and roi is not None and roi.size else []
-    starts, ends = region[: len(named)] or [0.0] * len(named), region[len(named) :] or [1.0] * len(named)
     changed = [
         k
         for k, axis in enumerate(named)
@@ -178,7 +178,6 @@ def resize(
     picked = _picked(x, named, extents, factors, how)
     if picked is not None:
         return picked
-    cropped = coordinate_transformation_mode == "tf_crop_and_resize"
     return _rounded(
         x,
         [named[k] for k in changed],
@@ -209,23 +208,29 @@ def _resized_open(
     named: Sequence[int],
     scales: np.ndarray | None,
     to: Dims | None,
+    regions: Sequence[Sequence[float]],
     how: str,
     attrs: Mapping[str, Any],
 ) -> Expr:
-    """A tensor with open dims in other extents; the program computes where its elements come from."""
+    """A tensor with open dims in other extents; the program computes where its elements come from.
+
+    `regions`: where they begin and end along the named axes, or nothing.
+    """
     factors = [] if scales is None else [float(factor) for factor in scales.reshape(-1)]
     if len(factors if to is None else to) != len(named) or not all([0 < f < math.inf for f in factors]):
         raise ModelError(f"scales {factors} and sizes {to} of {len(named)} axes")
     if to is None and how in _REPEATING and _are_whole(factors):
         return _repeated(x, named, factors)
-    if "tf_crop" in how or (attrs["antialias"] and to is not None):
+    if attrs["antialias"] and to is not None:
         raise NotSupported(f"a tensor of shape {shape_text(sizes(x))}; give the shapes of the inputs")
     extents = [_scaled(sizes(x)[d], f) for d, f in zip(named, factors, strict=True)] if to is None else to
-    changed = [k for k, d in enumerate(named) if not dims_equal(extents[k], sizes(x)[d])]
+    whole = [not regions or (regions[0][k], regions[1][k]) == (0.0, 1.0) for k in range(len(named))]
+    changed = [k for k, d in enumerate(named) if not (whole[k] and dims_equal(extents[k], sizes(x)[d]))]
     if not changed:
         return op.copy(x)
     own = None if to is not None else [factors[k] for k in changed]
-    return _rounded(x, [named[k] for k in changed], [extents[k] for k in changed], own, (), attrs)
+    roi = [bound[k] for bound in regions for k in changed]
+    return _rounded(x, [named[k] for k in changed], [extents[k] for k in changed], own, roi, attrs)
 
 
 def _scaled(size: Dim, factor: float) -> Dim:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
+from ....base.arith import eq
 from ....base.vocabulary import DType
 from ....ir import Expr, const
 from ....operator import Dim, broadcast, dims_equal, shape_text
@@ -135,13 +136,18 @@ def flatten(x: Expr, *, axis: int = 1) -> Expr:
 
 
 @converts("Squeeze")
-def squeeze_1(x: Expr, *, axes: Ints | None = None) -> Expr:
-    return squeeze(x, axes)
+def squeeze_1(x: Expr, *, axes: Ints | None = None, node: NodeView) -> Expr:
+    return squeeze(x, axes, node=node)
 
 
 @converts("Squeeze", since=13)
-def squeeze(x: Expr, axes: Ints | None = None) -> Expr:
-    dropped = tuple(d for d, n in enumerate(shape(x)) if n == 1) if axes is None else axes_of(axes, ndim(x))
+def squeeze(x: Expr, axes: Ints | None = None, *, node: NodeView) -> Expr:
+    """Without axes those of one element; of open ones the sizes at hand say which."""
+    dropped = (
+        tuple(d for d, n in enumerate(sizes(x)) if (n == 1 if isinstance(n, int) else node.decides(eq(n, 1))))
+        if axes is None
+        else axes_of(axes, ndim(x))
+    )
     wrong = [d for d in dropped if sizes(x)[d] != 1 and isinstance(sizes(x)[d], int)]
     if wrong:  # where an extent is open, a run shows what it is
         raise ModelError(f"axis {wrong[0]} of a tensor of shape {shape_text(sizes(x))} cannot be dropped")

@@ -94,9 +94,9 @@ class Windows:
         room(self.outputs[d], self.kernel[d])
         return np.asarray(starts[:, None] + arange(self.kernel[d])[None, :] * self.dilations[d])
 
-    def open_places(self, d: int) -> Expr:
-        """`places`, computed when the program runs."""
-        starts = op.subtract(op.multiply(positions(self.counts[d], 2), self.strides[d]), of_size(self.low[d]))
+    def open_places(self, d: int, count: Dim) -> Expr:
+        """`places` of so many windows, computed when the program runs."""
+        starts = op.subtract(op.multiply(positions(count, 2), self.strides[d]), of_size(self.low[d]))
         return op.add(starts, arange(self.kernel[d])[None, :] * self.dilations[d])
 
 
@@ -187,7 +187,7 @@ def _gathered_open(x: Expr, moved: Windows) -> tuple[Expr, Expr]:
     k = len(moved.sizes)
     keep: Expr = const(np.ones((1,) * (2 + 2 * k), bool))
     for d in range(k):
-        places = moved.open_places(d)
+        places = moved.open_places(d, moved.counts[d])
         axis = 2 + 2 * d
         inside = op.logical_and(op.greater_equal(places, 0), op.less(places, of_size(moved.sizes[d])))
         x = op.take(x, places, axis=axis, mode="clip")
