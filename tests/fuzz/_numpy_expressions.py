@@ -359,8 +359,8 @@ ELEMENTS: Final = (
     "np.put({x}, [0], 1)", "np.place({x}, {x} > 0, 1)", "np.compress([True], {x}, axis={axis})",
     "np.choose({x} > 0, [1, 2])",
     "np.extract({x} > 0, {x})", "np.nonzero({x})", "np.argwhere({x})", "np.delete({x}, 0, axis=0)",
-    "np.insert({x}, 0, 1)",
-    "np.searchsorted({x}, 1)", "np.unique({x})", "np.partition({x}, 0)", "np.put_along_axis({x}, {x}, 1, axis=0)",
+    "np.insert({x}, 0, 1)", "np.searchsorted({x}, 1)",
+    "np.unique({x})", "np.partition({x}, 0)[..., 0]", "np.put_along_axis({x}, {x}, 1, axis=0)",
 )  # fmt: skip
 CLIPS: Final = (
     "np.clip({x}, {bound}, {bound})", "{x}.clip({bound}, {bound})", "np.clip({x}, min={bound}, max={bound})",

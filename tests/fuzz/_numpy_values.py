@@ -5,6 +5,7 @@ Most fit the operand; about one of ten is wrong on purpose: an axis out of range
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable
 from random import Random
@@ -78,12 +79,7 @@ class Values:
 
     def is_traced(self, text: str) -> bool:
         """Whether the program computes the value, so that it is not known while the program is traced."""
-        return any(
-            f"{before}{name}{after}" in f" {text} "
-            for name in self.inputs
-            for before in " ("
-            for after in " ).[,"
-        )
+        return any(re.search(rf"\b{name}\b", text) for name in self.inputs)
 
     def _input(self) -> np.ndarray:
         return self.array(self.pick(*DTYPES), self.pick(*SHAPES), wild=self.often(0.35))

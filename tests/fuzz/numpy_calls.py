@@ -25,6 +25,7 @@ EXPRESSIONS: Final = 4
 REFUSALS: Final[dict[str, str]] = {
     r"while (a|the) function is traced": "functions, methods, options and dtypes that no declared op computes",
     r"tensors have no dtype|a constant of dtype (object|complex|datetime)": "complex numbers, dates, ints of 65 bits",
+    r"does not fit dtype": "Python's ints beyond an int dtype, which numpy's pad wraps",
     r"a mask must be the only index": "masks that the program computes, beside other indices",
 }
 """What `jit` says (a pattern) where numpy gives a value -> why."""

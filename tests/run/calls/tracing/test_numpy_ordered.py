@@ -28,6 +28,9 @@ CALLS = """
     np.interp(q, np.sort(v), w, left=-1) | np.interp(2.0, np.sort(v), w) | np.gradient(a, 2.0, 0.5) | np.gradient(i)
     np.gradient(a.astype(np.float32), axis=1) | np.unwrap(v * 7) | np.polyint(i[0]) | np.polyder(i[0])
     np.polyder(v, 2) | np.choose(i - 2, [a, b, v], mode='wrap') | np.block([v, w]) | np.resize(a, 7) | np.i0(i)
+    np.average(a, axis=(0, -1)) | np.average(a, axis=(1, 0), keepdims=True) | np.average(a, axis=(), returned=True)
+    np.median(a, axis=(-2, 1)) | np.median(a, axis=(1, 0), keepdims=True) | np.median(a, keepdims=True)
+    np.median(v[0]) | np.median(a, axis=())
     np.ldexp(v, i * -170) | np.frexp(q) | np.spacing(-a) | np.nextafter(q, 2) | np.gcd(i, 6) | np.lcm(-i, j)
 """
 

@@ -107,6 +107,12 @@ REFUSED: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (lambda a: a ** np.int8(-1), (WORDS.astype(np.uint8),), "negative integer powers"),
     (lambda a: np.power(a, np.array([1, -1, 2])), (BYTES,), "negative integer powers"),
     (lambda a: np.sum(a, axis=True), (BYTES,), "an integer is required for the axis"),
+    (lambda a: np.vsplit(a[0], 2), (BYTES,), "vsplit only works on arrays of 2 or more dimensions"),
+    (lambda a: np.dsplit(a, 2), (BYTES,), "dsplit only works on arrays of 3 or more dimensions"),
+    (lambda a: np.hsplit(a, 1), (NUMBER,), "hsplit only works on arrays of 1 or more dimensions"),
+    (lambda a: np.cumulative_sum(a), (BYTES,), "``axis`` argument is required"),
+    (lambda a: np.cumulative_prod(a, axis=None), (BYTES,), "``axis`` argument is required"),
+    (lambda a: np.median(a, axis=(0, 2)), (BYTES,), "axis 2 is out of bounds"),
     (lambda a: np.max(a, axis=[0]), (BYTES,), "'list' object cannot be interpreted as an integer"),
     (lambda a: np.max(a, keepdims=np.True_), (BYTES,), "cannot be interpreted as an integer"),
     (lambda a: np.std(a, keepdims=np.True_), (NUMBER,), "cannot be interpreted as an integer"),
@@ -149,6 +155,15 @@ def test_what_numpy_refuses(function: Callable[..., Any], arrays: tuple[Any, ...
         _numpy(function, arrays)
     with pytest.raises((TypeError, ValueError, IndexError), match=message):
         rt.jit(function)(*arrays)
+
+
+def test_the_average_of_no_line() -> None:
+    def average(a: Any) -> Any:
+        return np.average(a, axis=-1)
+
+    for call in (average, rt.jit(average)):
+        with pytest.raises(ZeroDivisionError):
+            call(np.zeros((0, 1)))
 
 
 @pytest.mark.parametrize(

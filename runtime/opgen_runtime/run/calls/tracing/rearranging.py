@@ -68,18 +68,26 @@ def column_stack(tup: Sequence[Any]) -> Any:
 
 @maps("hsplit")
 def hsplit(ary: Any, indices_or_sections: Any) -> Any:
-    x = tensor(ary)
+    x = _of_axes(ary, 1, "hsplit")
     return np.split(x, indices_or_sections, 1 if x.ndim > 1 else 0)
 
 
 @maps("vsplit")
 def vsplit(ary: Any, indices_or_sections: Any) -> Any:
-    return np.split(tensor(ary), indices_or_sections, 0)
+    return np.split(_of_axes(ary, 2, "vsplit"), indices_or_sections, 0)
 
 
 @maps("dsplit")
 def dsplit(ary: Any, indices_or_sections: Any) -> Any:
-    return np.split(tensor(ary), indices_or_sections, 2)
+    return np.split(_of_axes(ary, 3, "dsplit"), indices_or_sections, 2)
+
+
+def _of_axes(ary: Any, least: int, name: str) -> Tracer:
+    """The operand. Raises ValueError where it has fewer axes."""
+    x = tensor(ary)
+    if x.ndim < least:
+        raise ValueError(f"{name} only works on arrays of {least} or more dimensions")
+    return x
 
 
 @maps("unstack")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy
 from .... import ops
 from ....base.errors import CallError
 from .functions import maps
-from .operands import element, one_axis, tensor, to
+from .operands import element, one_axis, reduced_axes, tensor, to
 from .rearranging import diagonal, led
 from .tracer import Tracer
 
@@ -160,16 +161,17 @@ def nanstd(a: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -
 
 @maps("average")
 def average(
-    a: Any, axis: int | None = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
+    a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
 ) -> Any:
     x = tensor(a)
     if weights is None:
         found = np.mean(x, axis=axis, keepdims=keepdims)
-        size = x.size if axis is None else x.shape[axis]
-        return (found, np.full_like(found, size)) if returned else found
+        if not found.size:
+            raise ZeroDivisionError("division by zero")  # as numpy, which divides by it
+        return (found, np.full_like(found, x.size // found.size)) if returned else found
     w = tensor(weights)
     if w.shape != x.shape:
-        if axis is None or w.ndim != 1:
+        if not isinstance(axis, int) or w.ndim != 1:
             raise TypeError("Axis must be specified when shapes of a and weights differ.")
         w = np.reshape(w, tuple([-1 if k == axis % x.ndim else 1 for k in range(x.ndim)]))
     w = floats(np.broadcast_to(w, x.shape))
@@ -179,28 +181,38 @@ def average(
 
 
 @maps("median")
-def median(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+def median(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     x = floats(a)
-    flat = np.reshape(x, (-1,)) if axis is None else np.moveaxis(x, axis, -1)
+    axes = reduced_axes(axis, x.ndim)
+    kept = [n for d, n in enumerate(x.shape) if d not in axes]
+    count = math.prod([x.shape[d] for d in axes])
+    flat = np.reshape(np.moveaxis(x, axes, tuple(range(-len(axes), 0))), (*kept, count))
     ordered = np.sort(flat, axis=-1)
-    half, count = divmod(ordered.shape[-1], 2)[0], ordered.shape[-1]
+    half = count // 2
     if not count:
         raise CallError("np.median while a function is traced takes arrays with elements along the axis")
     middle = ordered[..., half] if count % 2 else (ordered[..., half - 1] + ordered[..., half]) / 2
     found = np.where(np.isnan(ordered[..., -1]), np.nan, middle)  # NaN comes last
     if not keepdims:
         return found
-    return np.reshape(found, (1,) * x.ndim) if axis is None else np.expand_dims(found, axis)
+    return np.expand_dims(found, axes)
 
 
 @maps("cumulative_sum")
 def cumulative_sum(x: Any, /, *, axis: int | None = None) -> Any:
-    return np.cumsum(tensor(x), axis=axis)
+    return np.cumsum(_of_one_line(x, axis), axis=axis)
 
 
 @maps("cumulative_prod")
 def cumulative_prod(x: Any, /, *, axis: int | None = None) -> Any:
-    return np.cumprod(tensor(x), axis=axis)
+    return np.cumprod(_of_one_line(x, axis), axis=axis)
+
+
+def _of_one_line(x: Any, axis: int | None) -> Tracer:
+    """The operand. Raises ValueError where it has several axes and none is named."""
+    if axis is None and tensor(x).ndim > 1:
+        raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+    return tensor(x)
 
 
 @maps("trapezoid")
