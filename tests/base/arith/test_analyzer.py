@@ -31,7 +31,7 @@ from opgen_runtime.base.arith import (
     select,
     to_text,
 )
-from opgen_runtime.base.vocabulary import INDEX
+from opgen_runtime.base.vocabulary import INDEX, UINT32, UINT64
 from opgen_runtime.compute.te import placeholder, read
 
 N, M, A, B, C = (dim(name) for name in "nmabc")
@@ -418,6 +418,17 @@ def test_a_product_of_quotients_that_is_positive_makes_their_dividends_positive(
     assert known.prove(ge(w, 1))
     assert known.prove(ge(h, 1))
     assert to_text(known.simplify(x // w * w + x % w)) == "x"
+
+
+def test_parts_of_unsigned_numbers_stay_unsigned() -> None:
+    """A cast of the whole to an index wraps, a quotient of that is another number."""
+    wide, narrow = Var(UINT64, "w"), Var(UINT32, "n")
+    assert (
+        to_text(Analyzer().simplify(cast(wide >> const(56, UINT64), INDEX))) == "cast(w >> uint64(56), index)"
+    )
+    assert (
+        to_text(Analyzer().simplify(cast(narrow >> const(24, UINT32), INDEX))) == "cast(n, index) // 16777216"
+    )
 
 
 @pytest.mark.parametrize(("low", "high"), [(1, 1), (1, 2), (3, 4), (0, 2), (5, 0)])

@@ -210,7 +210,18 @@ class Analyzer(Conditions):
             return None  # not understood: simplify below it
         if e.dtype is INT64 and any(atoms[a].kind == "element" for m in p for a in m):
             return None
+        if self.table.untamed and self._holds_beyond(p):
+            return None
         return self._sum_of(p, e.dtype)
+
+    def _holds_beyond(self, p: Poly) -> bool:
+        """Whether an atom of a polynomial may be greater than an index is, so that casts of it to one wrap."""
+        for atom in [self.table.atoms[number] for m in p for number in m]:
+            if atom.kind == "element" and atom.range.hi is not None and atom.range.hi > INDEX.highest:
+                return True
+            if self._holds_beyond(atom.x) or self._holds_beyond(atom.y):
+                return True
+        return False
 
     def _condition(self, e: Expr) -> Expr:
         known = self.holds(e)
