@@ -9,7 +9,7 @@ from .definitions import check_def, declare, declare_defs, same_paths
 from .names import COMPUTE, SHAPE, STATIC, NameChecker, Section, is_loop
 from .paths import assigned, defines, on_every_path
 from .print import to_text
-from .scope import Kind, Local, Symbol
+from .scope import Kind, Local, Symbol, is_order
 from .vocabulary import AT_MOST, OPS
 
 _TARGETS = frozenset({Kind.OUTPUT, Kind.OUTPUTS, Kind.TENSOR})
@@ -82,9 +82,17 @@ class ComputeChecker:
                 declare((name,), Kind.TENSOR, self.checker)
 
     def _assign(self, item: s.Assign) -> None:
+        if is_order(item.value, self.symbols):
+            assert isinstance(item.value, s.Call)
+            self.checker.check_order(item.value, COMPUTE)
+            if len(item.targets) > 1:
+                text = f"`{item.value.function.name}` gives one tensor, not {len(item.targets)}"
+                self.checker.error("op-call", text, item.value.place)
+            self._name_results(item.targets, f"{item.value.function.name}(x, axis)")
+            return
         self.checker.check(item.value, COMPUTE, {})
         if isinstance(item.value, s.OpCall):
-            self._name_results(item.targets, item.value)
+            self._name_results(item.targets, f"{OPS}.{item.value.op.name[:60]}(...)")
             return
         if self.checker.is_element(item.value, {}):
             text = "a name at the top is static; a value made of elements is a tensor"
@@ -93,13 +101,13 @@ class ComputeChecker:
         declare(item.targets, Kind.STATIC, self.checker)
         self.checker.hidden -= {target.name for target in item.targets}
 
-    def _name_results(self, names: tuple[s.Name, ...], call: s.OpCall) -> None:
-        """Declare the names of what an op gives; an output is defined by its elements."""
+    def _name_results(self, names: tuple[s.Name, ...], call: str) -> None:
+        """Declare the names of what an op or a sort gives; an output is defined by its elements."""
         for name in names:
             symbol = self.symbols.get(name.name)
             if symbol is not None and symbol.kind in (Kind.OUTPUT, Kind.OUTPUTS):
                 text = f"the output `{name.name}` is defined by its elements"
-                hint = f"write `y = {OPS}.{call.op.name[:60]}(...)` and `{name.name}[*i] = y[*i]`"
+                hint = f"write `y = {call}` and `{name.name}[*i] = y[*i]`"
                 self.checker.error("op-call", text, name.place, hint)
                 self.anywhere.add(name.name)
         fresh = tuple(name for name in names if name.name not in self.anywhere)

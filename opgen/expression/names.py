@@ -9,7 +9,7 @@ from opgen_runtime.base.vocabulary import dataclass
 from ..diagnostics import Diagnostics, Edit, Place, Suggestion
 from . import syntax as s
 from .scope import ELEMENTS, TENSORS, Kind, Local, Namespace
-from .vocabulary import AT_MOST, CONSTANTS, DTYPE_NAMES, LIBRARY, OPS, REDUCTIONS
+from .vocabulary import AT_MOST, CONSTANTS, DTYPE_NAMES, LIBRARY, OPS, ORDERS, REDUCTIONS
 
 _LOOPS = frozenset({"range", "ndindex"})
 _UNROLLING = frozenset({"tuple", "sorted"})
@@ -243,6 +243,10 @@ class NameChecker:
             hint = self.namespace.hint(name)
             self.error("unknown-name", f"there is no function `{name[:60]}`", node.function.place, hint)
             self.namespace.lost |= {name}  # told once
+        if name in ORDERS and symbol is None:
+            text = f"`{name}` gives a tensor, which has a name before its elements are read"
+            self.error("op-call", text, node.place, f"write `y = {name}(x, axis)` and read `y[*i]`")
+            return
         for argument in node.arguments:
             if isinstance(argument, s.Name) and name in LIBRARY and symbol is None:
                 self._argument(argument, name, section, local)
@@ -256,6 +260,21 @@ class NameChecker:
         for attr, value in node.attrs:
             self.check(value, section, local)
             self.need_static(value, f"the attr `{attr.name[:60]}` of a call", local)
+
+    def check_order(self, node: s.Call, section: Section) -> None:
+        """A sort, whose first operand is a tensor, and the rest of which is static."""
+        name = node.function.name
+        self._is_hidden(node.function, {})
+        self._arity(node, *LIBRARY[name])
+        for position, argument in enumerate(node.arguments):
+            self.check(argument, section, {})
+            if position:
+                self.need_static(argument, f"argument {position} of `{name}`", {})
+        first = node.arguments[0] if node.arguments else None
+        is_tensor = isinstance(first, s.Name) and self.kind(first.name, {}) in TENSORS
+        if not is_tensor and first is not None:
+            hint = f"define a tensor, `key[*i]: x.shape = ...`, and write `{name}(key, ...)`"
+            self.error("rank", f"`{name}` takes a tensor, and an axis", first.place, hint)
 
     def _argument(self, node: s.Name, function: str, section: Section, local: Local) -> None:
         """A name given to a function of the library: a tensor itself is no value."""

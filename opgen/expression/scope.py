@@ -12,7 +12,7 @@ from opgen_runtime.base.vocabulary import dataclass
 
 from ..diagnostics import Diagnostics, Place, did_you_mean, meant
 from . import syntax as s
-from .vocabulary import CONSTANTS, DTYPE_NAMES, LIBRARY, why_reserved
+from .vocabulary import CONSTANTS, DTYPE_NAMES, LIBRARY, ORDERS, why_reserved
 
 _SHORT: Final = 3
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,79}\Z")
@@ -57,6 +57,14 @@ class Symbol:
     parameters: int = 0
     star: bool = False
     has_fields: bool = False
+
+
+def is_order(value: s.Expression, symbols: Mapping[str, Symbol]) -> bool:
+    """True of a sort of a tensor, whose function no `def` of that name hides."""
+    if not isinstance(value, s.Call) or value.function.name not in ORDERS:
+        return False
+    symbol = symbols.get(value.function.name)
+    return symbol is None or symbol.kind is not Kind.DEF
 
 
 @dataclass(slots=True)

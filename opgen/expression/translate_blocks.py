@@ -10,7 +10,7 @@ from ..diagnostics import Place
 from . import syntax as s
 from .names import is_loop
 from .paths import assigned, defines, on_every_path
-from .scope import TENSORS, Kind, Local, Namespace
+from .scope import TENSORS, Kind, Local, Namespace, is_order
 from .translate import Translator, at, attribute, call, constant, make_arguments, make_lambda, name
 
 
@@ -75,6 +75,9 @@ class _ComputeTranslator:
     def _value(self, item: s.Assign) -> ast.expr:
         if isinstance(item.value, s.OpCall):
             return self.static.op_call(item.value, len(item.targets), {})
+        if is_order(item.value, self.symbols):
+            later = make_lambda((), self.static.expression(item.value, {}), item.place)
+            return call("call_op", item.place, later)
         return self.static.expression(item.value, {})
 
     def _loops(self, block: Sequence[s.Statement]) -> list[ast.stmt]:

@@ -22,6 +22,8 @@ LIBRARY: Final[dict[str, tuple[int, int | None]]] = {
     "enumerate": (1, 1),
     "tuple": (0, 1),
     "sorted": (1, 1),
+    "sort": (2, 4),
+    "argsort": (2, 4),
     "prefix_sums": (1, 1),
     "int": (1, 1),
     "float": (1, 1),
@@ -59,6 +61,7 @@ LIBRARY: Final[dict[str, tuple[int, int | None]]] = {
     "trunc_mod": (2, 2),
     **{name: (row.arity, row.arity) for name, row in INTRINSICS.items()},
 }
+ORDERS: Final = frozenset({"sort", "argsort"})  # functions of whole tensors, which give tensors
 OPS: Final = "ops"  # what calls of ops begin with
 AT_MOST: Final = "at_most"  # the bound in the condition of a `while`
 CONSTANTS: Final = frozenset({"inf", "nan", "pi"})

@@ -87,8 +87,8 @@ def test_an_axis_that_is_needed_whole() -> None:
     with pytest.raises(WholeAxisError) as caught:
         rt.stream(lambda x: ops.sort(x, axis=1), X, chunks=[(100, 10)])
     assert str(caught.value) == (
-        "opgen_sort: axis 1 of x is needed whole: it is an operand or a result of a hand-written function; it is cut "
-        "into 4 chunks. Rechunk it to one along this axis, or ask for rechunk='auto': a chunk of (100, 40) has 15.6 KiB"
+        "opgen_sort: axis 1 of x is needed whole: its elements are sorted; it is cut into 4 chunks. "
+        "Rechunk it to one along this axis, or ask for rechunk='auto': a chunk of (100, 40) has 15.6 KiB"
     )
     close(lambda x: ops.sort(x, axis=1), X, chunks=[(100, 10)], rechunk="auto")
 

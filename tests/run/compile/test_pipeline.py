@@ -21,6 +21,7 @@ from opgen_runtime.run.compile.kernel.records import Request
 from opgen_runtime.run.compile.kernel.segments import segments_of
 from opgen_runtime.run.executor import build
 from opgen_runtime.transform import FuseOps, PassContext, PassInstrument, PassTiming
+from tests.run.hand_written import ordered
 
 HOST = Target.host()
 A = ir.var("a", TensorType((3, 10), "float32"))
@@ -34,7 +35,7 @@ PROGRAMS = {
     "two results": ir.Function((A,), ops.split(A, indices_or_sections=2, axis=1)),
     "two kernels": ir.Function((A, C), ops.dense(ops.softmax(A, axis=1), C)),
     "data-dependent": ir.Function((B,), ops.argwhere(B)),
-    "a hand-written function": ir.Function((B,), ops.sort(B)),
+    "a sort": ir.Function((A,), ops.sort(A, axis=0)),
 }
 
 
@@ -60,7 +61,15 @@ def compare(found: Any, expected: Any) -> None:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_prefix_computes_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPGEN_VERIFY", "1")
-    function = PROGRAMS[name]
+    check_every_prefix(PROGRAMS[name])
+
+
+def test_a_hand_written_function_is_called_after_every_prefix() -> None:
+    with ordered() as by_hand:
+        check_every_prefix(ir.Function((B,), by_hand(B)))
+
+
+def check_every_prefix(function: ir.Function) -> None:
     inputs = arrays(function)
     expected = run_op_by_op(function.body, dict(zip(function.params, inputs, strict=True)))
     module = ir.IRModule.from_expr(function)

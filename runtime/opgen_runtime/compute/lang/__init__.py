@@ -23,6 +23,7 @@ docs/language.md.
     separate.py    calls of other ops that are kept apart, for derivatives
     scalars.py     numbers as operands of other ops
     composed.py    the types of compositions of ops
+    sorts.py       sorts along an axis
     iterate.py     `while`: steps as rows of a recurrence
 """
 
@@ -82,6 +83,7 @@ from .indexing import bcast, clip, item, ravel, reflect, unravel
 from .iterate import iterate
 from .ranges import each, ndindex, range_, reversed_
 from .reduce import all_, any_, argmax, argmin, max_, min_, next_, over, prod, sum_, when
+from .sorts import argsort, sort
 from .static import (
     bits,
     broadcast,
@@ -142,6 +144,7 @@ __all__ = [
     "any",
     "argmax",
     "argmin",
+    "argsort",
     "at_build",
     "bcast",
     "bit_and",
@@ -219,6 +222,7 @@ __all__ = [
     "shift_left",
     "shift_right",
     "slice_indices",
+    "sort",
     "sorted",
     "sum",
     "tensor",

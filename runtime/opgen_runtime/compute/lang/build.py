@@ -260,15 +260,15 @@ def _collect(run: Callable[[], None], builder: Builder, failures: Failures) -> N
     for call in builder.calls:
         complete &= failures.attempt(call.expand)[1]
     for handle in builder.defined:
-        if handle.definitions:
+        if handle.is_defined:
             failures.attempt(handle.tensor)
     sound = {
-        handle: handle.tensor() for handle in builder.defined if handle.definitions and not handle.poisoned
+        handle: handle.tensor() for handle in builder.defined if handle.is_defined and not handle.poisoned
     }
     failures.attempt(partial(_resolved, sound, {}, builder.together))
     if not complete:  # some definitions may not have been reached
         failures.found[:] = [f for f in failures.found if getattr(f.error, "code", "") != "uncovered"]
-    if failures.found or not all(handle.definitions for handle in builder.defined):
+    if failures.found or not all(handle.is_defined for handle in builder.defined):
         raise Poisoned
 
 
@@ -319,7 +319,7 @@ def _outputs(
 def _finish(builder: Builder) -> dict[Defined, Tensor]:
     """Build every tensor, find the scans, apply the updates."""
     builder.expand()
-    bases = {handle: handle.tensor() for handle in builder.defined if handle.definitions or handle.updated}
+    bases = {handle: handle.tensor() for handle in builder.defined if handle.is_defined or handle.updated}
     for handle in builder.defined:
         if handle not in bases:
             handle.tensor()  # raises: never defined

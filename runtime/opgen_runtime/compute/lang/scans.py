@@ -6,6 +6,7 @@ of each tensor and the direction are derived from the offsets of the reads, and 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
@@ -13,7 +14,8 @@ from ...base import arith
 from ...base.arith.expr import Const, Expr
 from ...base.errors import LanguageError
 from ...base.vocabulary import dataclass
-from ..te.tensor import Compute, IterVar, Read, Reduce, Scan, State, Tensor, tensors_read
+from ..te.graph import replace_inputs
+from ..te.tensor import Compute, IterVar, Read, Reduce, Scan, Sort, State, Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +41,14 @@ def resolve(
     updates: Mapping[Tensor, Update],
     together: Sequence[Sequence[Tensor]] = (),
 ) -> dict[Tensor, Tensor]:
-    """Replace the cyclic tensors among `tensors` (all Compute) by scans, and updated ones by what they are then.
+    """Replace the cyclic tensors among `tensors` (computes and sorts) by scans, and updated ones by what they are then.
 
     `stand_ins` maps each stand-in to the tensor it stands for.  Tensors that are `together` are made row by row: where
     one reads the other, they are one scan, though they do not read each other.  Gives old tensor -> new tensor for each
     tensor that changed, readers of changed tensors included: whoever reads an updated tensor reads it after its
     updates.  Raises LanguageError (code "cyclic") for a cycle that is no scan.
     """
-    defined = {t: tuple(stand_ins.get(r, r) for r in tensors_read(_body(t))) for t in tensors}
+    defined = {t: tuple(stand_ins.get(r, r) for r in t.op.inputs()) for t in tensors}
     for group in together:
         for t, needed in _joined(group, defined).items():
             defined[t] += needed
@@ -62,9 +64,7 @@ def resolve(
             made.update(_scan(group, stand_ins, replace))
         elif any(r in made for r in defined[group[0]]):
             (only,) = group
-            made[only] = Tensor(
-                only.name, only.shape, only.dtype, Compute(_axes(only), redirect(_body(only), replace))
-            )
+            made[only] = dataclasses.replace(only, op=replace_inputs(only.op, replace))
         for t in (t for t in updates if t in group):
             made[t] = updates[t].after(made.get(t, t), made)
     return made
@@ -163,6 +163,11 @@ def _components(tensors: list[Tensor], reads: Mapping[Tensor, tuple[Tensor, ...]
 def _scan(
     group: list[Tensor], stand_ins: Mapping[Tensor, Tensor], replace: Mapping[Tensor, Tensor]
 ) -> dict[Tensor, Tensor]:
+    sorts = [t.name for t in group if isinstance(t.op, Sort)]
+    if sorts:
+        raise LanguageError(
+            f"{sorts[0]} is made of what it is sorted for: a sort is no step of a scan", "cyclic"
+        )
     edges = [
         _Edge(reader, target, node.indices)
         for reader in group

@@ -140,6 +140,11 @@ class Defined:
     def ndim(self) -> int:
         return len(self.shape)
 
+    @property
+    def is_defined(self) -> bool:
+        """Whether anything says what its elements are."""
+        return bool(self.definitions)
+
     def define(self, body: Callable[..., Value], at: tuple[Position, ...] | None = None) -> None:
         """`name[fresh indices] = body`; `at` gives the fixed positions among FREE and REST."""
         self.definitions.append(Definition(body, at))

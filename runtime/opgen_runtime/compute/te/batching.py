@@ -30,6 +30,7 @@ from .tensor import (
     Put,
     Read,
     Scan,
+    Sort,
     State,
     Tensor,
     Update,
@@ -73,6 +74,9 @@ class _Batch:
             self.made[tensor] = self._wide(tensor, Compute((axis, *op.axes), self._at(axis.var, op.body)))
         elif isinstance(op, Update):
             self.made[tensor] = self._wide(tensor, self._update(op))
+        elif isinstance(op, Sort):
+            source = self.made[op.source]
+            self.made[tensor] = self._wide(tensor, replace(op, source=source, axis=op.axis + 1))
         else:
             assert isinstance(op, Extern)
             self.made[tensor] = self._wide(tensor, self._extern(tensor, op))

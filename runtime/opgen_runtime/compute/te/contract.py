@@ -23,12 +23,13 @@ from .tensor import (
     Read,
     Reduce,
     Scan,
+    Sort,
     State,
     Tensor,
     Update,
 )
 
-_OPERATIONS: Final = (Placeholder, Compute, Scan, Update, Extern)
+_OPERATIONS: Final = (Placeholder, Compute, Scan, Sort, Update, Extern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,18 @@ def _why_not_reduced(tensor: Tensor) -> str | None:
     return None
 
 
+def _why_not_sorted(tensor: Tensor) -> str | None:
+    op = tensor.op
+    if not isinstance(op, Sort):
+        return None
+    source = op.source
+    if not 0 <= op.axis < source.ndim:
+        return f"tensor {tensor.name} sorts {source.name}, which has {source.ndim} dims, along axis {op.axis}"
+    if op.positions and not (tensor.dtype.is_int and tensor.dtype.bits >= 32):
+        return f"tensor {tensor.name} holds positions as {tensor.dtype}, expected an int of 32 or 64 bits"
+    return None
+
+
 def _why_not_bound(tensor: Tensor) -> str | None:
     for place in _places(tensor):
         order = post_order(place.expr)
@@ -123,6 +136,8 @@ def _why_not_shape(tensor: Tensor) -> str | None:
 
 
 def _why_not_covered(tensor: Tensor) -> str | None:
+    if isinstance(tensor.op, Sort):
+        return _why_not_sorted_shape(tensor, tensor.op)
     for axes in _data_axes(tensor):
         same = len(axes) == tensor.ndim and all(
             _same(axis.extent, dim) for axis, dim in zip(axes, tensor.shape, strict=True)
@@ -132,6 +147,18 @@ def _why_not_covered(tensor: Tensor) -> str | None:
             wanted = ", ".join(map(str, tensor.shape))
             return f"tensor {tensor.name} has the shape ({wanted}), but axes of the extents ({found})"
     return None
+
+
+def _why_not_sorted_shape(tensor: Tensor, op: Sort) -> str | None:
+    wanted, found = op.source.shape, tensor.shape
+    same = len(wanted) == len(found) and all(
+        [k == op.axis or _same(a, b) for k, (a, b) in enumerate(zip(wanted, found, strict=True))]
+    )
+    length, count = (shape[op.axis] if same else 0 for shape in (wanted, found))
+    if same and not (isinstance(length, int) and isinstance(count, int) and count > length):
+        return None
+    shapes = [", ".join(map(str, shape)) for shape in (found, wanted)]
+    return f"tensor {tensor.name} has the shape ({shapes[0]}), and sorts {op.source.name} of the shape ({shapes[1]})"
 
 
 def _why_not_read(tensor: Tensor) -> str | None:
@@ -148,6 +175,8 @@ def _why_not_read(tensor: Tensor) -> str | None:
 def _why_not_dtype(tensor: Tensor) -> str | None:
     if not isinstance(tensor.dtype, DType) or tensor.dtype is INDEX:
         return f"tensor {tensor.name} has the dtype {tensor.dtype!r:.80}, which no tensor has"
+    if isinstance(tensor.op, Sort) and not tensor.op.positions and tensor.dtype != tensor.op.source.dtype:
+        return f"tensor {tensor.name} is {tensor.dtype}, what it sorts is {tensor.op.source.dtype}"
     for found in _values(tensor):
         if found.dtype != tensor.dtype and not (found.dtype is INDEX and tensor.dtype == INT64):
             return f"tensor {tensor.name} is {tensor.dtype}, its value is {found.dtype}"
@@ -325,6 +354,7 @@ TENSORS: Final = tuple(
             (
                 ("made of operations and expressions", _why_not_made),
                 ("reductions are known ones", _why_not_reduced),
+                ("sorts have an axis", _why_not_sorted),
                 ("no free variable", _why_not_bound),
             ),
         ),

@@ -16,6 +16,7 @@ from .tensor import (
     Put,
     Read,
     Scan,
+    Sort,
     State,
     Tensor,
     Update,
@@ -70,6 +71,8 @@ def replace_inputs(op: Operation, mapping: Mapping[Tensor, Tensor]) -> Operation
             replace_statements(op.body, changed),
             tuple(changed.get(t, t) for t in op.reads),
         )
+    if isinstance(op, Sort):
+        return replace(op, source=changed[op.source])
     assert isinstance(op, Extern)
     return replace(op, operands=tuple(changed.get(t, t) for t in op.operands))
 

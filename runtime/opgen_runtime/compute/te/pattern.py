@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from ...base.arith import Binary, Cast, Compare, Const, Dim, Expr, Select, Var, post_order, structural_equal
 from ...base.vocabulary import OpPattern
 from .extern import extern_kind
 from .graph import tensor_order
-from .tensor import Compute, Extern, IterVar, Read, Reduce, Scan, Tensor, Update
+from .tensor import Compute, Extern, IterVar, Read, Reduce, Scan, Sort, Tensor, Update
 
 Reason = tuple[OpPattern, str]
 Nodes = Mapping[Tensor, Sequence[Expr]]  # of the bodies, children before parents
+
+_KINDS: Final = {Scan: "a scan", Sort: "a sort", Update: "an update"}
 
 
 def derive_pattern(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> Reason:
@@ -20,17 +23,15 @@ def derive_pattern(outputs: Sequence[Tensor], inputs: Sequence[Tensor]) -> Reaso
 
     elemwise: every read is at exactly the output's indices, of a tensor of the output's shape.  broadcast: each index
     is one of the output's, in order, or 0 in a dim of 1.  injective: no reduction.  comm_reduce: one reduction.
-    out_elemwise_fusable: a reduction of products of two tensors, or several reductions.  opaque: scans, updates,
+    out_elemwise_fusable: a reduction of products of two tensors, or several reductions.  opaque: scans, sorts, updates,
     Python functions and loop IR.  Several outputs are a tuple if each is injective at most, else opaque.
     """
     del inputs  # every tensor without a definition is one
     order = tensor_order(outputs)
     for tensor in order:
         op = tensor.op
-        if isinstance(op, (Scan, Update, Extern)):
-            kind = (
-                extern_kind(op) if isinstance(op, Extern) else {Scan: "a scan", Update: "an update"}[type(op)]
-            )
+        if isinstance(op, (Scan, Sort, Update, Extern)):
+            kind = extern_kind(op) if isinstance(op, Extern) else _KINDS[type(op)]
             return OpPattern.OPAQUE, f"{tensor.name} is {kind}"
     nodes = {tensor: post_order(tensor.op.body) for tensor in order if isinstance(tensor.op, Compute)}
     found = _reductions(nodes)

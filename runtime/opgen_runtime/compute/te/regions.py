@@ -22,6 +22,7 @@ from .tensor import (
     Read,
     Reduce,
     Scan,
+    Sort,
     State,
     Tensor,
     Update,
@@ -37,6 +38,7 @@ class Whole(Enum):
 
     DATA = "its positions are elements of another tensor"
     SCAN = "its elements are computed one after the other"
+    SORT = "its elements are sorted"
     UPDATE = "elements are written at positions that are known when it runs"
     FUNCTION = "it is an operand or a result of a hand-written function"
 
@@ -101,6 +103,8 @@ def unsplit_axes(tensor: Tensor) -> Mapping[int, Whole]:
     op = tensor.op
     if isinstance(op, Scan):
         return {axis: Whole.SCAN for axis in _serial_axes(tensor, op)}
+    if isinstance(op, Sort):
+        return {op.axis: Whole.SORT}
     if isinstance(op, Extern | Update):
         why = Whole.FUNCTION if isinstance(op, Extern) else Whole.UPDATE
         return dict.fromkeys(range(tensor.ndim), why)
@@ -154,6 +158,10 @@ def _operands(tensor: Tensor, need: Need, steps: Region | None) -> Iterable[tupl
         if isinstance(op.extent, Expr):
             for read in tensors_read(op.extent):
                 yield read, _all_of(read, Whole.DATA)
+    elif isinstance(op, Sort):
+        length = extents_of(op.source)[op.axis]
+        region = (*need.region[: op.axis], (0, length), *need.region[op.axis + 1 :])
+        yield op.source, Need(region, need.whole)
     else:
         for operand in op.inputs():
             yield operand, _all_of(operand, Whole.FUNCTION if isinstance(op, Extern) else Whole.UPDATE)

@@ -15,7 +15,7 @@ from ...base.errors import LanguageError
 from ...base.vocabulary import INDEX, dataclass
 from .graph import replace_inputs
 from .regions import Need, Region, computed_region, needed, whole_of
-from .tensor import Compute, IterVar, Placeholder, Read, Reduce, Scan, State, Tensor
+from .tensor import Compute, IterVar, Placeholder, Read, Reduce, Scan, Sort, State, Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,9 @@ class _Part:
             self.made[tensor] = replace(tensor, shape=tuple([a.extent for a in axes]), op=Compute(axes, body))
         elif isinstance(op, Scan):
             self._add_scan(op)
+        elif isinstance(op, Sort):
+            shape = tuple([behind - first for first, behind in region])
+            self.made[tensor] = replace(tensor, shape=shape, op=replace_inputs(op, self.made))
         else:  # it is whole, and so are its operands
             self.made[tensor] = replace(tensor, op=replace_inputs(op, self.made))
 

@@ -164,6 +164,24 @@ class Update(Operation):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Sort(Operation):
+    """The first elements of each line of `source` along `axis`, in order; of a sort by `positions`, where they stand.
+
+    As many as the tensor's extent there.  The least comes first, or, `descending`, the greatest; NaN counts as the
+    greatest.  Of positions (of an int dtype) those of equal elements are in their order, and -0.0 equals 0.0.  Of
+    elements alone -0.0 counts as less than 0.0, and one NaN is like another.
+    """
+
+    source: Tensor
+    axis: int
+    descending: bool
+    positions: bool
+
+    def inputs(self) -> tuple[Tensor, ...]:
+        return (self.source,)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Extern(Operation):
     """A Python function `function(*arrays, **attrs) -> array or tuple of arrays` (an extern).
 

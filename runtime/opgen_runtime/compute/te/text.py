@@ -9,7 +9,7 @@ from ...base.arith import to_text as expr_text
 from ...base.errors import shown
 from .graph import Statement, tensor_order
 from .loop_ir import LoopIRFunction
-from .tensor import Compute, Extern, Guard, IterVar, Loop, Placeholder, Scan, Tensor, Update
+from .tensor import Compute, Extern, Guard, IterVar, Loop, Placeholder, Scan, Sort, Tensor, Update
 
 _OPERATORS = {"=": "=", "add": "+=", "mul": "*=", "and": "&=", "or": "|=", "xor": "^="}
 
@@ -33,6 +33,8 @@ def to_text(outputs: Sequence[Tensor]) -> str:
         elif isinstance(op, Update):
             lines.append(f"{_head(tensor)} = {op.base.name}, then")
             lines.extend(_statements(tensor, op.body, "    "))
+        elif isinstance(op, Sort):
+            lines.append(f"{_head(tensor)} = {_sorted(op)}")
         elif isinstance(op, Extern):
             operands = ", ".join(t.name for t in op.operands)
             attrs = "".join(f", {k}={shown(v)}" for k, v in op.attrs)
@@ -41,6 +43,11 @@ def to_text(outputs: Sequence[Tensor]) -> str:
             assert isinstance(op, Placeholder)
             lines.append(_head(tensor))
     return "\n".join(lines) + "\n"
+
+
+def _sorted(op: Sort) -> str:
+    what = "argsort" if op.positions else "sort"
+    return f"{what}({op.source.name}, axis={op.axis}{', descending' * op.descending})"
 
 
 def _called(op: Extern) -> str:

@@ -11,7 +11,7 @@ from ...base.arith.expr import Expr, Var
 from ...base.vocabulary import INDEX
 from .access import analysis
 from .guards import Guards
-from .tensor import Compute, IterVar, Read, Scan, Tensor
+from .tensor import Compute, IterVar, Read, Scan, Sort, Tensor
 
 _READS: Final = 16  # reads of one index that are looked into, those of what they read included
 _NODES: Final = 64  # of a definition that is taken as it stands
@@ -81,6 +81,11 @@ class Values:
         return tuple(under(c, fact) for read, c in reads_of(e) for fact in self._within(read))
 
     def _within(self, read: Read) -> Iterator[Expr]:
+        op = read.tensor.op
+        if isinstance(op, Sort) and op.positions:
+            yield arith.ge(read, 0)
+            yield arith.lt(read, arith.cast(arith.const(0, INDEX) + op.source.shape[op.axis], read.dtype))
+            return
         span, dtype = self.span(read.tensor), read.dtype
         if span.lo is not None and span.lo > dtype.lowest:
             yield arith.le(arith.const(span.lo, dtype), read)

@@ -43,6 +43,7 @@ from .tensor import (
     Read,
     Reduce,
     Scan,
+    Sort,
     State,
     Tensor,
     Update,
@@ -161,6 +162,10 @@ def _wide(tensor: Tensor, rounded: bool, made: Mapping[Tensor, Tensor]) -> Tenso
         return Tensor(
             tensor.name, tensor.shape, dtype, Update(_as(base, dtype), _stored_as(statements, dtype), reads)
         )
+    if isinstance(op, Sort):
+        source = made.get(op.source, op.source)
+        dtype = tensor.dtype if op.positions else source.dtype
+        return replace(tensor, dtype=dtype, op=replace(op, source=source))
     return tensor
 
 

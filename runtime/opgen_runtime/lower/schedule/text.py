@@ -21,7 +21,7 @@ from typing import Final
 
 from ...base.arith import Expr
 from ...base.arith import to_text as expr_text
-from ...compute.te.tensor import Extern, IterVar, Scan, Tensor, Update
+from ...compute.te.tensor import Extern, IterVar, Scan, Sort, Tensor, Update
 from .stages.extents import ceil_div, product
 from .stages.kind import ForKind
 from .stages.relations import Fuse, Split
@@ -101,6 +101,8 @@ def _facts(stage: Stage) -> Iterator[str]:
         yield f"scan over {axis} {'upwards' if op.direction > 0 else 'downwards'}"
     elif isinstance(op, Update):
         yield f"update of {op.base.name}"
+    elif isinstance(op, Sort):
+        yield f"{'positions of a ' * op.positions}sort of {op.source.name} along axis {op.axis}"
     elif isinstance(op, Extern):
         yield "extern"
     if stage.rows is not None:

@@ -18,7 +18,7 @@ from typing import Final
 from ...base.arith import Cast, Expr, free_vars, holds, post_order
 from ...base.errors import ExecutorError
 from ...base.vocabulary import dataclass
-from ...compute.te import Compute, Extern, IterVar, Placeholder, Read, Reduce, Scan, Tensor, Update
+from ...compute.te import Compute, Extern, IterVar, Placeholder, Read, Reduce, Scan, Sort, Tensor, Update
 from ...compute.te.regions import Need, Region, Whole, extents_of, unsplit_axes, volume
 from ...compute.te.resumed import lookback
 from .chunks import Cut, Grid, Place, count_of, one_chunk, regions_of, scaled, size_text
@@ -169,6 +169,9 @@ class _Partition:
             return tuple(
                 [(n,) if k in unsplit else self._row_cut(op, k) or (n,) for k, n in enumerate(extents)]
             )
+        if isinstance(op, Sort):
+            cut = self.grids[op.source]
+            return (*cut[: op.axis], (extents[op.axis],), *cut[op.axis + 1 :])
         return one_chunk(extents)
 
     def _row_cut(self, scan: Scan, k: int) -> Cut | None:

@@ -1,9 +1,12 @@
-"""The form that is differentiated: every reduction is the root of a tensor's body, and holds no other one.
+"""The form that is differentiated: every reduction is the root of a tensor's body, and holds no other one; what is
+sorted is read where it stands.
 
     out[i] = sum(x[i, k] / sum(x[i, j] for j in range(n)) for k in range(n))
 -->
     out_value[i, k] = x[i, k] / out_value_sum[i]     out_value_sum[i] = sum(x[i, j] for j in range(n))
     out[i] = sum(out_value[i, k] for k in range(n))
+
+    out = sort(x, axis=0)    -->    out[i] = x[out_order[i]]    out_order = argsort(x, axis=0)
 """
 
 from __future__ import annotations
@@ -13,23 +16,36 @@ from dataclasses import replace
 
 from ....base.arith import Expr, Var, const, holds, post_order, select, substitute
 from ....base.errors import LanguageError
-from ....base.vocabulary import BOOL, INDEX
+from ....base.vocabulary import BOOL, INDEX, INT64
+from ..construct import data_axes
 from ..graph import replace_inputs, replace_scan, tensor_order
 from ..normalize import normalize
-from ..tensor import Compute, IterVar, Read, Reduce, Scan, Tensor
+from ..tensor import Compute, IterVar, Read, Reduce, Scan, Sort, Tensor
 
 _DEEPEST = 8  # reductions inside each other
 
 
 def staged(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """The outputs in this form. Raises LanguageError for a reduction that cannot be a tensor of its own."""
-    made = normalize(outputs)
+    made = normalize(rewritten(outputs, _where_it_stands))
     for _ in range(_DEEPEST):
         nested = [t for t in tensor_order(made) if isinstance(t.op, Compute) and _holds_nested(t.op)]
         if not nested:
             return made
         made = normalize(rebuilt(made, {t: _split(t) for t in nested}))
     raise LanguageError(f"a reduction inside {nested[0].name} depends on data, and has no derivative")
+
+
+def _where_it_stands(tensor: Tensor) -> Tensor | None:
+    """Sorted floats as reads of what was sorted; None for any other tensor."""
+    op = tensor.op
+    if not isinstance(op, Sort) or op.positions or not tensor.dtype.is_float:
+        return None
+    order = Tensor(f"{tensor.name}_order", tensor.shape, INT64, replace(op, positions=True))
+    axes = data_axes(tensor.shape)
+    at: list[Expr] = [axis.var for axis in axes]
+    at[op.axis] = Read(INT64, order, tuple(at))
+    return replace(tensor, op=Compute(axes, Read(tensor.dtype, op.source, tuple(at))))
 
 
 def _holds_nested(op: Compute) -> bool:

@@ -5,6 +5,7 @@ tensors.py    placeholder, compute, extern; var and reduce_axis
 tags.py       notes on what is computed: tag_scope
 reducers.py   sum and its kin; comm_reducer, of functions that users give
 scans.py      scan: recurrences along the first axis
+sorts.py      sort and argsort along an axis
 defined.py    tensors by their operations
 functions.py  element functions, choices, comparisons; float_functions.py (hypot, ldexp, nextafter)
 """
@@ -50,6 +51,7 @@ from .functions import (
 )
 from .reducers import all, any, argmax, argmin, comm_reducer, max, min, prod, sum
 from .scans import scan
+from .sorts import argsort, sort
 from .tags import tag_scope
 from .tensors import compute, extern, placeholder, reduce_axis, size_var, var
 
@@ -66,6 +68,7 @@ __all__ = [
     "any",
     "argmax",
     "argmin",
+    "argsort",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -106,6 +109,7 @@ __all__ = [
     "shift_left",
     "shift_right",
     "size_var",
+    "sort",
     "sum",
     "tag_scope",
     "truncdiv",

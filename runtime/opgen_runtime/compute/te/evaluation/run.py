@@ -11,10 +11,11 @@ from ....base.arith import Expr, Var, evaluate_scalar
 from ....base.errors import ExecutorError, LoweringError
 from ..extern import call_extern, fitting_result
 from ..graph import tensor_order
-from ..tensor import Compute, Extern, IterVar, Placeholder, Scan, State, Tensor, Update
+from ..tensor import Compute, Extern, IterVar, Placeholder, Scan, Sort, State, Tensor, Update
 from .frame import Axis, Frame
 from .operations import Array
 from .reduction import LIMIT, reduce
+from .sorting import sort
 from .update import update
 
 
@@ -68,6 +69,9 @@ class _Evaluation:
             self._scan(op)
         elif isinstance(op, Update):
             self.arrays[tensor] = update(tensor, op, self.arrays[op.base], self._frame)
+        elif isinstance(op, Sort):
+            shape = tuple(self._size(d) for d in tensor.shape)
+            self.arrays[tensor] = sort(tensor, op, self.arrays[op.source], shape[op.axis])
         elif isinstance(op, Extern):
             self.arrays[tensor] = self._extern(tensor, op)
         else:

@@ -9,7 +9,7 @@ from functools import partial
 from ....base.arith import Expr, Var, cast, free_vars, holds, minimum, substitute
 from ....base.errors import LoweringError
 from ....base.vocabulary import INDEX
-from ....compute.te.tensor import Compute, Extern, IterVar, Placeholder, Read, Scan, Tensor, Update
+from ....compute.te.tensor import Compute, Extern, IterVar, Placeholder, Read, Scan, Sort, Tensor, Update
 from ...schedule import Domain, ForKind, Schedule, Stage, reads_of
 from ..nodes.nest import ZERO, as_index, guarded, loop
 from ..nodes.stmt import Allocate, Buffer, For, Load, Prefetch, PrimFunc, Stmt, Store
@@ -20,6 +20,7 @@ from .extern import lower_extern
 from .line_prefetch import line_prefetches
 from .reduction import ReductionStage
 from .scan import lower_scan, window_place
+from .sort import lower_sort
 from .tensorize import lower_tensorized
 from .update import lower_update
 from .values import ValueLowering
@@ -191,6 +192,8 @@ class _Lowering:
             return lower_scan(stage, self.values, self._stage)
         if isinstance(stage.op, Update):
             return lower_update(stage.tensor, stage.op, self.values)
+        if isinstance(stage.op, Sort):
+            return lower_sort(stage.op, self.values.buffer(stage.op.source), self.buffers[stage.tensor])
         assert isinstance(stage.op, Extern)
         operands = [self.buffers[tensor] for tensor in stage.op.operands]
         filled = [each for each in self._filled_with(stage) if isinstance(each.op, Extern)]

@@ -49,7 +49,7 @@ def loop(name: str, extent: Expr | int, body: Callable[[Var], Stmt], kind: str =
     return For(var, const(0, INDEX), count, kinds[kind], body(var))
 
 
-def local(name: str, shape: Sequence[int], dtype: DType | str, body: Callable[[Buffer], Stmt]) -> Stmt:
+def local(name: str, shape: Sequence[int | Expr], dtype: DType | str, body: Callable[[Buffer], Stmt]) -> Stmt:
     """Storage of one iteration's own while `body(buffer)` runs; its content is undefined at first."""
     buffer = Buffer(name, tuple(shape), DType(dtype), "local")
     return Allocate(buffer, body(buffer))
