@@ -29,7 +29,7 @@ SECONDS = 1.0  # a row is timed for about so long in each of both
 
 @dataclass(frozen=True)
 class Row:
-    """A computation, ours and numpy's, and its operands; `rtol` is that of the comparison of results."""
+    """A computation, ours and numpy's, and its operands; `rtol`: how near results are, absolutely too."""
 
     name: str
     operands: Callable[[Generator], Sequence[np.ndarray]]
@@ -41,6 +41,23 @@ class Row:
 def normal(*shape: int) -> Callable[[Generator], Sequence[np.ndarray]]:
     """One float32 operand of normal numbers."""
     return lambda rng: [rng.standard_normal(shape, dtype=np.float32)]
+
+
+def probabilities(*shape: int) -> Callable[[Generator], Sequence[np.ndarray]]:
+    """One float32 operand whose rows are softmaxes of normal numbers."""
+
+    def made(rng: Generator) -> Sequence[np.ndarray]:
+        x = np.exp(3 * rng.standard_normal(shape, dtype=np.float32))
+        return [x / x.sum(axis=-1, keepdims=True)]
+
+    return made
+
+
+def _nucleus(x: np.ndarray) -> np.ndarray:
+    """The fewest greatest elements of each row whose sum reaches 0.9, as numpy finds them."""
+    ordered = np.sort(x, axis=-1)[:, ::-1]
+    before = np.sum(np.cumsum(ordered, axis=-1) < np.float32(0.9), axis=-1, keepdims=True)
+    return x >= np.take_along_axis(ordered, np.minimum(before, x.shape[-1] - 1), -1)
 
 
 def _greatest(x: np.ndarray, k: int) -> np.ndarray:
@@ -70,6 +87,15 @@ ROWS: tuple[Row, ...] = (
         lambda x: ops.topk(x, k=500)[0],
         lambda x: _greatest(x, 500),
     ),
+    Row("sort rows of 100", normal(10_000, 100), lambda x: ops.sort(x), np.sort),
+    Row(
+        "quantile rows of 1000",
+        normal(1000, 1000),
+        lambda x: ops.quantile(x, q=(0.25, 0.5, 0.9)),
+        lambda x: np.quantile(x, np.float32([0.25, 0.5, 0.9]), axis=1),
+    ),
+    Row("median rows of 1000", normal(1000, 1000), lambda x: ops.median(x), lambda x: np.median(x, axis=1)),
+    Row("top_p_mask 64 x 50000", probabilities(64, 50_000), lambda x: ops.top_p_mask(x, p=0.9), _nucleus),
 )
 
 
@@ -77,7 +103,7 @@ def measured(row: Row, threads: int) -> tuple[float, float]:
     """The least seconds of a call, ours and numpy's, in turn.  Raises AssertionError for other results."""
     operands = row.operands(np.random.default_rng(0))
     compiled = rt.jit(row.ours, target=replace(Target.host(), num_threads=threads))
-    np.testing.assert_allclose(compiled(*operands), row.numpy(*operands), rtol=row.rtol)
+    np.testing.assert_allclose(compiled(*operands), row.numpy(*operands), rtol=row.rtol, atol=row.rtol)
     best = [math.inf, math.inf]
     end = time.perf_counter() + 2 * SECONDS
     rounds = 0
