@@ -15,18 +15,22 @@ import importlib
 import importlib.util
 import os
 import pkgutil
-import queue
 import selectors
 import subprocess
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from opgen.commands.failure import Failure
+from opgen.commands.scheduler import Pool, cluster, threads
+
+ROOT = Path(__file__).resolve().parents[1]
 CASE_SECONDS = 60.0  # of its own; a case that takes longer hangs; a campaign may say otherwise with `SECONDS`
+_SHARES = 2  # of each worker: a process takes seconds to begin
 _IDLE = 10  # a case that waits hangs after so many times as long: other work may have the processor
 
 
@@ -41,36 +45,41 @@ class Tally:
 os.environ.setdefault("OPGEN_DEFECTS", "raise")  # of child processes, too
 
 
-def isolated(module: str, seeds: Sequence[int], seconds: float, workers: int) -> Tally:
-    """`module.case(seed)` for each seed in child processes; one that dies or hangs is replaced by a new one."""
-    waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for seed in seeds:
-        waiting.put(seed)
-    tally, lock = Tally(), threading.Lock()
+@dataclass(frozen=True)
+class Share:
+    """Some of the cases of a campaign, which one child process tries."""
 
-    def work() -> None:
-        child: _Child | None = None
-        while True:
-            try:
-                seed = waiting.get_nowait()
-            except queue.Empty:
-                break
-            child = child or _Child(module)
-            problem, alive = child.ask(seed, seconds)
-            with lock:
-                tally.tried += 1
-                if problem:
-                    tally.failures.append(f"seed {seed}: {problem}")
-            if not alive:
-                child = None
-        if child:
-            child.end()
+    module: str
+    seeds: Sequence[int]
+    seconds: float
 
-    threads = [threading.Thread(target=work) for _ in range(workers)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+
+def isolated(module: str, seeds: Sequence[int], seconds: float, pool: Pool) -> Tally:
+    """`module.case(seed)` for each seed in child processes, shared out to a pool; failures are in order of seeds."""
+    count = max(len(seeds) // (_SHARES * pool.count), 1)
+    shares = [Share(module, seeds[k : k + count], seconds) for k in range(0, len(seeds), count)]
+    found = dict(pool.each(tried, shares))
+    tally = Tally()
+    for number in range(len(shares)):
+        tally.tried += found[number].tried
+        tally.failures += found[number].failures
+    return tally
+
+
+def tried(share: Share) -> Tally:
+    """The cases in a child process; one that dies or hangs is replaced by a new one."""
+    tally = Tally()
+    child: _Child | None = None
+    for seed in share.seeds:
+        child = child or _Child(share.module)
+        problem, alive = child.ask(seed, share.seconds)
+        tally.tried += 1
+        if problem:
+            tally.failures.append(f"seed {seed}: {problem}")
+        if not alive:
+            child = None
+    if child:
+        child.end()
     return tally
 
 
@@ -79,7 +88,7 @@ class _Child:
 
     def __init__(self, module: str) -> None:
         command = [sys.executable, "-m", "tests.campaign", module]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self._ready = selectors.DefaultSelector()
         assert self._process.stdout is not None
         self._ready.register(self._process.stdout, selectors.EVENT_READ)
@@ -148,36 +157,47 @@ def main(package: str, doc: str | None) -> int:
     else:
         parser.add_argument("--count", type=int, help="cases a campaign; by default that of the full suite")
         parser.add_argument("--case", type=int, help="run this one seed here, in this process")
+        parser.add_argument(
+            "--scheduler", metavar="ADDRESS", help="of a Dask cluster whose workers try the cases"
+        )
     options = parser.parse_args()
     if unknown := set(options.only) - set(names):
         parser.error(f"there is no campaign {', '.join(sorted(unknown))}; there are {', '.join(names)}")
     chosen = options.only or names
-    failed = False
-    for name in chosen:
-        module = importlib.import_module(f"{package}.{name}")
-        if not stress and options.case is not None:
-            module.case(options.case)
-            continue
-        needs = getattr(module, "NEEDS", "")
-        if needs and importlib.util.find_spec(needs) is None:
-            print(f"{name}: not run, the package {needs} is not installed", flush=True)
-            continue
-        start = time.monotonic()
-        if stress:
-            counted = {"count": options.count} if options.count and hasattr(module, "COUNT") else {}
-            tally = module.run(options.minutes * 60 / len(chosen), options.seed, **counted)
-        else:
-            first = options.seed * 1_000_000
-            seeds = range(first, first + (options.count or module.COUNT))
-            tally = isolated(module.__name__, seeds, getattr(module, "SECONDS", CASE_SECONDS), options.jobs)
-        for failure in tally.failures[:20]:
-            print(failure, flush=True)
-        print(
-            f"{name}: {tally.tried} tried, {len(tally.failures)} failures ({time.monotonic() - start:.0f} s)",
-            flush=True,
-        )
-        failed |= bool(tally.failures) or not tally.tried
-    return int(failed)
+    options.parts = len(chosen)
+    scheduler = getattr(options, "scheduler", None)
+    try:
+        with cluster(scheduler, [str(ROOT)]) if scheduler else threads(options.jobs) as pool:
+            tallies = [
+                _run(importlib.import_module(f"{package}.{name}"), name, options, pool) for name in chosen
+            ]
+    except Failure as failure:
+        parser.exit(failure.exit_code, f"{parser.prog}: {failure.message}\n")
+    return int(any(tally is not None and (tally.failures or not tally.tried) for tally in tallies))
+
+
+def _run(module: Any, name: str, options: argparse.Namespace, pool: Pool) -> Tally | None:
+    """A campaign, told; None for one that is not run, or of which one case was."""
+    if getattr(options, "case", None) is not None:
+        module.case(options.case)
+        return None
+    needs = getattr(module, "NEEDS", "")
+    if needs and importlib.util.find_spec(needs) is None:
+        print(f"{name}: not run, the package {needs} is not installed", flush=True)
+        return None
+    start = time.monotonic()
+    if hasattr(options, "minutes"):
+        counted = {"count": options.count} if options.count and hasattr(module, "COUNT") else {}
+        tally: Tally = module.run(options.minutes * 60 / options.parts, options.seed, **counted)
+    else:
+        first = options.seed * 1_000_000
+        seeds = range(first, first + (options.count or module.COUNT))
+        tally = isolated(module.__name__, seeds, getattr(module, "SECONDS", CASE_SECONDS), pool)
+    for failure in tally.failures[:20]:
+        print(failure, flush=True)
+    seconds = time.monotonic() - start
+    print(f"{name}: {tally.tried} tried, {len(tally.failures)} failures ({seconds:.0f} s)", flush=True)
+    return tally
 
 
 if __name__ == "__main__":

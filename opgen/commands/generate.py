@@ -14,6 +14,7 @@ from .failure import Failure
 from .generated import plan_of
 from .leftovers import remove_leftovers
 from .mend import mend
+from .scheduler_option import on_a_cluster
 
 _VERBS = {
     Change.MISSING: "new",
@@ -37,7 +38,8 @@ _VERBS = {
     metavar="N",
     help="Processes for the work; default: as many as it is worth.",
 )
-def command(watch: bool, form: str, fix: bool, jobs: int | None) -> None:
+@on_a_cluster
+def command(watch: bool, form: str, fix: bool, jobs: int | None, scheduler: str | None) -> None:
     """Check every declaration and write the generated files that are missing or stale, and no others.
 
     Files of removed declarations are removed.  Files without opgen's header are never touched.  When a
@@ -47,7 +49,7 @@ def command(watch: bool, form: str, fix: bool, jobs: int | None) -> None:
     if fix:
         mend(project)
     if not watch:
-        generate(project, form, jobs)
+        generate(project, form, jobs, scheduler)
         return
     try:
         from watchfiles import watch as changes
@@ -57,21 +59,23 @@ def command(watch: bool, form: str, fix: bool, jobs: int | None) -> None:
     folders = [folder for folder in watched if folder is not None and folder.is_dir()]
     note(f"watching {', '.join(project.relative(folder) for folder in folders)}; Ctrl-C ends")
     try:
-        _attempt(project, form, jobs)
+        _attempt(project, form, jobs, scheduler)
         for _ in changes(*folders):
-            _attempt(project, form, jobs)
+            _attempt(project, form, jobs, scheduler)
     except KeyboardInterrupt:  # files are written whole or not at all
         note("no longer watching")
 
 
-def _attempt(project: Project, form: str, jobs: int | None) -> None:
+def _attempt(project: Project, form: str, jobs: int | None, scheduler: str | None) -> None:
     try:
-        generate(project, form, jobs)
+        generate(project, form, jobs, scheduler)
     except Failure as failure:
         failure.show()
 
 
-def generate(project: Project, form: str = "text", jobs: int | None = None) -> Plan:
+def generate(
+    project: Project, form: str = "text", jobs: int | None = None, scheduler: str | None = None
+) -> Plan:
     """Carry the plan of `project` out and say what was done.  Raises Failure.
 
     A second run waits for the first before it reads anything, so that the files end as the newest declarations say.
@@ -79,7 +83,7 @@ def generate(project: Project, form: str = "text", jobs: int | None = None) -> P
     with alone(project.root) as is_alone:
         if is_alone:
             _writing(lambda: remove_leftovers(project.folders))
-        plan = plan_of(project, form, jobs)
+        plan = plan_of(project, form, jobs, scheduler)
         _writing(lambda: apply(plan))
     for step in plan.steps:
         out.print(f"  {_VERBS[step.change]:9}{project.relative(step.path)}")

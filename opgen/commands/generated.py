@@ -18,11 +18,16 @@ from .reports import report, require_declarations
 _THREADS_OF_NUMPY: Final = "OPENBLAS_NUM_THREADS"
 
 
-def generation_of(project: Project, form: str = "text", processes: int | None = None) -> Generation:
-    """The project, checked.  Raises Failure when a declaration has an error; all are printed."""
+def generation_of(
+    project: Project, form: str = "text", processes: int | None = None, scheduler: str | None = None
+) -> Generation:
+    """The project, checked, by the workers of a scheduler's cluster if there is one.
+
+    Raises Failure when a declaration has an error; all are printed.
+    """
     require_declarations(project)
     with working(f"checking {project.relative(project.opdefs)}"), _no_threads():
-        made = generation(project, processes)
+        made = generation(project, processes) if scheduler is None else _by_workers(project, scheduler)
     for path in made.passed_over:
         note(f"{path} is not read: the file of a declaration is called *.yaml", WARNING)
     report(made.found, form)
@@ -32,6 +37,14 @@ def generation_of(project: Project, form: str = "text", processes: int | None = 
     if made.problem is not None:
         raise Findings(made.problem)
     return made
+
+
+def _by_workers(project: Project, scheduler: str) -> Generation:
+    from ..generation.elsewhere import Elsewhere
+    from .scheduler import cluster  # and with it what few runs need
+
+    with cluster(scheduler) as pool:
+        return generation(project, pool.count, Elsewhere(pool.each))
 
 
 @contextmanager
@@ -50,9 +63,11 @@ def _no_threads() -> Iterator[None]:
             os.environ[_THREADS_OF_NUMPY] = given
 
 
-def plan_of(project: Project, form: str = "text", processes: int | None = None) -> Plan:
+def plan_of(
+    project: Project, form: str = "text", processes: int | None = None, scheduler: str | None = None
+) -> Plan:
     """What must be done to the generated files.  Raises Failure."""
     try:
-        return generation_of(project, form, processes).plan()
+        return generation_of(project, form, processes, scheduler).plan()
     except PlanError as error:
         raise Failure(str(error)) from None

@@ -38,6 +38,8 @@ from .failure import Failure, Findings
 from .lookup import find_op
 from .onnx_models import extents, loaded
 from .options import of_a_call
+from .scheduler import cluster
+from .scheduler_option import on_a_cluster
 
 _SECONDS: Final = 60.0
 _CALIBRATION_SECONDS: Final = 5.0
@@ -69,6 +71,7 @@ _MIN_SECONDS: Final = 3.0  # of one kernel: its process has started then, and ha
     metavar="NAME",
     help="Measure costs of this machine, for -machine=NAME, and end.",
 )
+@on_a_cluster
 @click.option(
     "--list", "listed", is_flag=True, help="Print the parameters, or the records of --records, and end."
 )
@@ -84,11 +87,13 @@ def command(
     seed: int,
     records: str | None,
     machine: str | None,
+    scheduler: str | None,
     listed: bool,
 ) -> None:
     """Search the parameters of the schedules of a model's kernels, or of an op, and record what is faster.
 
-    Kernels are compiled and timed in child processes.  Compilation reads the records from then on.
+    Kernels are compiled and timed in child processes.  Compilation reads the records from then on.  With --scheduler
+    several are, on workers that are machines like this one; each record is written as it comes.
 
     \b
       opgen tune model.onnx --seconds 600
@@ -116,7 +121,7 @@ def command(
         if not subjects:
             raise Findings("there is no kernel of fixed shapes to tune")
         failures: list[str] = []
-        for subject, outcome in _tuned(subjects, _SECONDS if seconds is None else seconds, seed):
+        for subject, outcome in _tuned(subjects, _SECONDS if seconds is None else seconds, seed, scheduler):
             _say(subject, outcome)
             failures += filter(None, [outcome.failure])
             if outcome.record is not None:
@@ -170,8 +175,13 @@ def _subjects(
     ]
 
 
-def _tuned(subjects: Sequence[Subject], seconds: float, seed: int) -> Iterator[tuple[Subject, Outcome]]:
+def _tuned(
+    subjects: Sequence[Subject], seconds: float, seed: int, scheduler: str | None
+) -> Iterator[tuple[Subject, Outcome]]:
     """Each kernel with what its search has found, within its share of the time that is left."""
+    if scheduler is not None:
+        yield from _tuned_elsewhere(subjects, seconds, seed, scheduler)
+        return
     end = time.monotonic() + seconds
     for number, subject in enumerate(subjects):
         left = end - time.monotonic()
@@ -182,6 +192,29 @@ def _tuned(subjects: Sequence[Subject], seconds: float, seed: int) -> Iterator[t
         with _bar(f"{number + 1}/{len(subjects)} {subject}") as progress:
             outcome = tune(subject, share, seed, progress)
         yield subject, outcome
+
+
+def _tuned_elsewhere(
+    subjects: Sequence[Subject], seconds: float, seed: int, scheduler: str
+) -> Iterator[tuple[Subject, Outcome]]:
+    """Likewise on the workers of a cluster, each kernel as it is done."""
+    modules = sorted({name for subject in subjects for name in subject.modules})
+    roots = {str(Path(str(sys.modules[name].__file__)).parents[name.count(".")]) for name in modules}
+    with cluster(scheduler, sorted(roots), modules) as pool:
+        share = max(_MIN_SECONDS, seconds / -(-len(subjects) // pool.count))
+        begun = subjects[: pool.count * max(int(seconds / share), 1)]
+        if len(begun) < len(subjects):
+            note(f"there is no time for {len(subjects) - len(begun)} kernels, which were not tuned")
+        for number, outcome in pool.each(_searched, [(subject, share, seed) for subject in begun]):
+            yield begun[number], outcome
+
+
+def _searched(unit: tuple[Subject, float, int]) -> Outcome:
+    """What a worker does: a kernel, seconds, and the seed."""
+    subject, seconds, seed = unit
+    if not subject.target.is_host:
+        return Outcome(None, 0, (), f"a worker is no {subject.target.cpu}, but {Target.host().cpu}")
+    return tune(subject, seconds, seed)
 
 
 class _Bar:

@@ -16,7 +16,7 @@ from .listing import Listing, listing_from
 from .pending import Pending, find_pending, has_files
 from .records import Records, cache_folder
 from .rewrites import generate_rewrites
-from .workers import Team
+from .workers import Others, Team
 
 if TYPE_CHECKING:
     from ..emit.outputs import Output
@@ -40,14 +40,14 @@ class Generation:
         return make_plan(wanted, self.project.folders, self.kept)
 
 
-def generate(project: Project, processes: int | None = None) -> Generation:
+def generate(project: Project, processes: int | None = None, others: Others | None = None) -> Generation:
     """Check and render what is not known to be right.  Nothing of the project is written.
 
-    `processes`: how many share the work; None: as many as it is worth.
+    `processes`: how many share the work; None: as many as it is worth.  `others`: those that do it, where given.
     """
     generator = generator_digest(project.templates)
     records = Records(project.root, generator, cache_folder())
-    with Team(processes) as team:
+    with Team(processes, others) as team:
         pending = find_pending(project, generator, records, team.expect)
         work = team.work(project, pending) if pending.units or not pending.is_regular else []
     entries = dict(pending.entries)

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Protocol, Self
 
 from ..project import Project
 from .pending import Pending, Unit
 
 if TYPE_CHECKING:
-    from .shared import Helpers
-    from .work import Done
+    from .work import Done, Job
 
 WORTH_A_PROCESS: Final = (
     16  # declarations; a process needs about as long to start as eight of them to be checked
 )
 _SHARE: Final = 8  # declarations that a process takes at a time, fewer towards the end
+_SHARE_ELSEWHERE: Final = 4 * WORTH_A_PROCESS  # of one that is started for them
 
 
 def processors() -> int:
@@ -25,15 +25,26 @@ def processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+class Others(Protocol):
+    """What does jobs elsewhere."""
+
+    def do(self, jobs: Sequence[Job], order: Sequence[int]) -> list[Done]:
+        """What came of each job.  They are begun in `order`, which holds the position of each."""
+
+    def close(self) -> None:
+        """No more are asked for."""
+
+
 class Team:
     """Who does the work of a run: this process, and others for as long as the `with` block lasts.
 
-    `processes`: None is one a processor, and one alone for little work.
+    `processes`: None is one a processor, and one alone for little work.  `others` do all of it, so many at a time.
     """
 
-    def __init__(self, processes: int | None = None) -> None:
+    def __init__(self, processes: int | None = None, others: Others | None = None) -> None:
         self._processes = processes
-        self._helpers: Helpers | None = None
+        self._helpers = others
+        self._all_elsewhere = others is not None
 
     def __enter__(self) -> Self:
         return self
@@ -46,7 +57,7 @@ class Team:
 
     def expect(self, declarations: int) -> None:
         """So many will have to be checked: others that are no forks begin to import what that takes."""
-        if self._worth(declarations) > 1:
+        if self._worth(declarations) > 1 and not self._all_elsewhere:
             from .shared import is_single  # and with it multiprocessing
 
             if not is_single():
@@ -75,9 +86,9 @@ class Team:
         if not pending.is_regular:
             return [do(whole(project, pending))]
         count = self._worth(len(units))
-        if self._helpers is None or count < 2:
+        if self._helpers is None or count < 2 - self._all_elsewhere:
             return [do(part(project, pending, units))] if units else []
-        shares = _shares(units, count)
+        shares = _shares(units, count, _SHARE_ELSEWHERE if self._all_elsewhere else _SHARE)
         order = sorted(range(len(shares)), key=lambda number: -_length(shares[number]))
         return self._helpers.do([part(project, pending, share) for share in shares], order)
 
@@ -88,7 +99,7 @@ class Team:
         return min(processors(), declarations // WORTH_A_PROCESS)
 
 
-def _shares(units: Sequence[Unit], processes: int) -> list[Sequence[Unit]]:
+def _shares(units: Sequence[Unit], processes: int, most: int) -> list[Sequence[Unit]]:
     """The units in shares that grow small towards the end, so that no process waits long for another."""
     from .shared import MAX_JOBS
 
@@ -96,7 +107,7 @@ def _shares(units: Sequence[Unit], processes: int) -> list[Sequence[Unit]]:
     shares: list[Sequence[Unit]] = []
     first = 0
     while first < len(units):
-        count = max(least, min(_SHARE, (len(units) - first) // (4 * processes)))
+        count = max(least, min(most, (len(units) - first) // (4 * processes)))
         shares.append(units[first : first + count])
         first += count
     return shares

@@ -13,19 +13,17 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
-from pathlib import Path
-from typing import Final
+from contextlib import contextmanager
+
+from opgen.commands.failure import Failure
+from opgen.commands.scheduler import Pool, cluster
 
 from . import gradients
-from .subjects import PARTS, Library, Mutant, scratch_project
-from .suites import FORK, is_killed
-
-Verdict = tuple[Mutant, bool]
-_LIBRARY: Final[list[Library]] = []  # of a worker, inherited when it is forked: large to send with every task
+from .subjects import PARTS, ROOT, Library
+from .suites import FORK
+from .units import LIBRARY, Unit, Verdict, judged
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--most", type=int, help="mutants of each part of an op; by default few")
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster whose workers do the ops")
     options = parser.parse_args(arguments)
     if options.part == ["gradients"]:
         return gradients.main()
@@ -56,27 +55,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         chosen = library.chosen(options.seed, options.ops)
     print(f"ops: {', '.join(f'{op.name} ({op.pattern.name.lower()})' for op in chosen)}", flush=True)
-    verdicts: list[Verdict] = []
-    with ProcessPoolExecutor(options.jobs, FORK, _LIBRARY.append, (library,)) as pool:
-        judged = partial(_judged, options.seed, most, parts)
-        for found in pool.map(judged, [op.name for op in chosen]):
-            for mutant, killed in found:
-                print(f"{'killed  ' if killed else 'SURVIVED'} {mutant}", flush=True)
-            verdicts += found
+    units = [Unit(op.name, options.seed, most, parts) for op in chosen]
+    found: dict[int, list[Verdict]] = {}
+    told = 0
+    try:
+        with _pool(options.scheduler, options.jobs, library) as pool:
+            for number, verdicts in pool.each(judged, units):
+                found[number] = verdicts
+                while told in found:  # in the order of the ops, whoever is done first
+                    for mutant, killed in found[told]:
+                        print(f"{'killed  ' if killed else 'SURVIVED'} {mutant}", flush=True)
+                    told += 1
+    except Failure as failure:
+        parser.exit(failure.exit_code, f"{parser.prog}: {failure.message}\n")
+    verdicts = [verdict for number in range(len(units)) for verdict in found[number]]
     for line in _summary(verdicts):
         print(line)
     return 0 if all(killed for _, killed in verdicts) else 1
 
 
-def _judged(seed: int, most: int | None, parts: Sequence[str], name: str) -> list[Verdict]:
-    """The mutants of an op, and whether its suite kills each.  Raises RuntimeError if it kills the right op."""
-    library = _LIBRARY[0]
-    op = library.ops[name]
-    with tempfile.TemporaryDirectory() as folder:
-        project = scratch_project(Path(folder))
-        if is_killed(library.right(op, project, parts)):
-            raise RuntimeError(f"the suite of {name} fails without any mutation")
-        return [(mutant, is_killed(mutant)) for mutant in library.mutants_of(op, project, seed, most, parts)]
+@contextmanager
+def _pool(scheduler: str | None, jobs: int, library: Library) -> Iterator[Pool]:
+    """The workers of a cluster; else processes that are forked, and have the library."""
+    if scheduler is not None:
+        with cluster(scheduler, [str(ROOT)]) as pool:
+            yield pool
+        return
+    with ProcessPoolExecutor(jobs, FORK, LIBRARY.append, (library,)) as executor:
+        yield Pool(jobs, executor.submit)
 
 
 def _summary(verdicts: Sequence[Verdict]) -> Iterator[str]:
