@@ -70,6 +70,19 @@ def test_edges_are_sent_without_the_rest_of_their_chunks() -> None:
     )
 
 
+def test_tasks_have_the_names_of_ops() -> None:
+    @D.chunked
+    def function(x: Any, w: Any) -> Any:
+        return ops.cumsum(ops.tanh(ops.softmax(x, axis=1)) @ w, axis=0)
+
+    graph = dict(function(cut(25, 20), np.ascontiguousarray(X[:40, :8])).dask)
+    names = {key[0].rpartition("-")[0] for key in graph if isinstance(key, tuple)}
+    assert names - {"array", "operand"} == {
+        *("softmax_m", "softmax_m_part", "softmax_s", "softmax_s_part"),
+        *("softmax_tanh_matmul", "softmax_tanh_matmul_part", "cumsum_s", "cumsum_s_edge", "cumsum"),
+    }
+
+
 def test_equal_calls_have_equal_names() -> None:
     x = cut(30, 15)
     assert D.tanh(x).name == D.tanh(x).name != D.tanh(cut(30, 40)).name

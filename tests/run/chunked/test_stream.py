@@ -143,9 +143,9 @@ def test_what_it_costs() -> None:
     found = report(partition(program, [((25,) * 4, (10,) * 4)]))
     assert str(found) == (
         "opgen_softmax: 56 tasks, 51.6 KiB taken, 3.3 KiB at most in one\n"
-        "    m        20 tasks    15.6 KiB     2.1 KiB  chunks 4 of 25, along 4 of 10\n"
-        "    s        20 tasks    17.2 KiB     2.2 KiB  chunks 4 of 25, along 4 of 10\n"
-        "    out      16 tasks    18.8 KiB     3.3 KiB  chunks 4 of 25 x 4 of 10"
+        "    softmax_m      20 tasks    15.6 KiB     2.1 KiB  chunks 4 of 25, along 4 of 10\n"
+        "    softmax_s      20 tasks    17.2 KiB     2.2 KiB  chunks 4 of 25, along 4 of 10\n"
+        "    softmax        16 tasks    18.8 KiB     3.3 KiB  chunks 4 of 25 x 4 of 10"
     )
 
 

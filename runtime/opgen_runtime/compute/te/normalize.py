@@ -36,6 +36,12 @@ def normalize(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
     condition, so that it reads no more than before.  A reduction inside a scan is taken out if it depends on no
     state; one over positions of a state becomes a state.  What cannot be taken out stays where it is.
     """
+    done = normalized(outputs)
+    return tuple(done[t] for t in outputs)
+
+
+def normalized(outputs: Sequence[Tensor]) -> dict[Tensor, Tensor]:
+    """What stands for each tensor that the outputs need where they are normalized."""
     done: dict[Tensor, Tensor] = {}
     for tensor in tensor_order(outputs):
         if tensor in done:
@@ -48,7 +54,7 @@ def normalize(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         if isinstance(fresh, Compute):
             fresh = _normalize_compute(tensor.name, fresh)
         done[tensor] = tensor if fresh is op else Tensor(tensor.name, tensor.shape, tensor.dtype, fresh)
-    return tuple(done[t] for t in outputs)
+    return done
 
 
 def _normalize_compute(name: str, op: Compute) -> Compute:

@@ -87,10 +87,7 @@ class _Graph:
 
     def _label(self, stage: Stage) -> str:
         """The name of a stage, of which the dashboard shows what is before the token."""
-        program = self.made.program
-        name = program.name.removeprefix("opgen_")
-        label = name if stage.tensor in program.outputs else f"{name}_{stage.tensor.name}"
-        return f"{label}-{tokenize(self.token, stage.position)}"
+        return f"{self.made.label(stage)}-{tokenize(self.token, stage.position)}"
 
     def _add(self, stage: Stage) -> None:
         name = self.names[stage.position]

@@ -37,11 +37,12 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class ChosenCall:
-    """A call of the segment with the implementation that its strategy chose."""
+    """A call of the segment with the implementation that its strategy chose; `tensors`: its results."""
 
     op: Op
     pattern: OpPattern
     selection: Selection
+    tensors: tuple[Tensor, ...] = ()
 
     @property
     def rank(self) -> OpPattern:
@@ -275,7 +276,6 @@ class _Translation:
         pattern = pattern_of(op, node.attrs, [arg.checked_type for arg in node.args])
         asked = StrategyCall(node.attrs, inputs, binding.result_type, binding.names, pattern)
         selection = choose(op, asked, self.target)
-        self.calls.append(ChosenCall(op, pattern, selection))
         results = len(binding.outputs)
         own = selection.implementation.compute
         what = (
@@ -283,6 +283,7 @@ class _Translation:
         )
         operands = _operands([variadic for _, variadic in what_is.inputs], values)
         tensors = compute_call(own or what_is.compute, what, binding, operands, lengths)
+        self.calls.append(ChosenCall(op, pattern, selection, tensors[:results]))
         if lengths:
             self.counts[id(node)] = list(_dynamic_axes(binding, tensors[results:]))
         return tensors[:results] if binding.is_tuple else tensors[0]

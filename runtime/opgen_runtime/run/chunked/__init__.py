@@ -3,6 +3,7 @@
 chunks.py        how an array is cut
 program.py       a function of the graph as one program of tensor expressions
 partition.py     which of its tensors are stored in chunks, and how these are cut
+labels.py        the names of ops that a stage computes
 tasks.py         the tasks: blocks, and folds of partial results
 parts.py         what a block computes, as tensor expressions of their own
 blocks.py        one block: what is compiled for it

@@ -23,6 +23,7 @@ from ...compute.te.regions import Need, Region, Whole, extents_of, unsplit_axes,
 from ...compute.te.resumed import lookback
 from .chunks import Cut, Grid, Place, count_of, one_chunk, regions_of, scaled, size_text
 from .combining import COMBINERS
+from .labels import label_of
 from .parts import part_of
 from .program import ChunkedProgram
 
@@ -92,6 +93,10 @@ class Partition:
     def stored(self) -> frozenset[Tensor]:
         """The tensors that are."""
         return frozenset([stage.tensor for stage in self.stages])
+
+    def label(self, stage: Stage) -> str:
+        """The ops that a stage computes."""
+        return label_of(stage.tensor, self.program.owners, self.stored)
 
     def needs(
         self, stage: Stage, region: Region, steps: Region | None, inner: bool = False

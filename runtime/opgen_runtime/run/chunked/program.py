@@ -15,10 +15,12 @@ from ...base.errors import ExecutorError
 from ...base.lru_cache import LRUCache
 from ...compute import te
 from ...compute.te import Extern, Tensor
+from ...compute.te.normalize import normalized
 from ...compute.te.regions import extents_of
 from ...lower.library.segment import constant_arrays, segment_of
 from ...transform import InferType
 from ..calls.tracing.jitted import Jitted
+from .labels import owners_of
 
 
 class ChunkedProgram:
@@ -41,8 +43,10 @@ class ChunkedProgram:
         self.inputs = segment.inputs
         self.constants: Sequence[np.ndarray] = constant_arrays(function)
         self.parameters = self.inputs[: len(self.inputs) - len(self.constants)]
-        self.outputs = te.normalize(segment.outputs)
+        stands_for = normalized(segment.outputs)
+        self.outputs = tuple([stands_for[each] for each in segment.outputs])
         self.order = te.tensor_order((*self.inputs, *self.outputs))
+        self.owners = owners_of(segment.calls, stands_for, self.order)
         self.position = {tensor: k for k, tensor in enumerate(self.order)}
         self._text = text
         for tensor in self.order:

@@ -88,7 +88,12 @@ def _stage(partition: Partition, stage: Stage) -> StageReport:
         parts = -(-parts // FAN_IN)
         folds += parts
     return StageReport(
-        stage.tensor.name, stage.grid, stage.steps, stage.tasks + folds * count_of(stage.grid), taken, peak
+        partition.label(stage),
+        stage.grid,
+        stage.steps,
+        stage.tasks + folds * count_of(stage.grid),
+        taken,
+        peak,
     )
 
 
