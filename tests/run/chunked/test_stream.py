@@ -142,10 +142,10 @@ def test_what_it_costs() -> None:
     program, _, _ = traced(lambda x: ops.softmax(x, axis=1), (X,), {}, lambda value: True)
     found = report(partition(program, [((25,) * 4, (10,) * 4)]))
     assert str(found) == (
-        "opgen_softmax: 56 tasks, 51.6 KiB taken, 3.3 KiB at most in one\n"
-        "    softmax_m      20 tasks    15.6 KiB     2.1 KiB  chunks 4 of 25, along 4 of 10\n"
-        "    softmax_s      20 tasks    17.2 KiB     2.2 KiB  chunks 4 of 25, along 4 of 10\n"
-        "    softmax        16 tasks    18.8 KiB     3.3 KiB  chunks 4 of 25 x 4 of 10"
+        "opgen_softmax: 56 tasks, 51.6 KiB taken, 2.1 KiB at most in one\n"
+        "    softmax_m      20 tasks    15.6 KiB     1.1 KiB  chunks 4 of 25, along 4 of 10\n"
+        "    softmax_s      20 tasks    17.2 KiB     1.2 KiB  chunks 4 of 25, along 4 of 10\n"
+        "    softmax        16 tasks    18.8 KiB     2.1 KiB  chunks 4 of 25 x 4 of 10"
     )
 
 

@@ -15,11 +15,12 @@ from ...base import Target
 from ...run.chunked import ChunkedProgram, Partition, partition
 from ...run.chunked.blocks import Block, Operand
 from ...run.chunked.chunks import Piece
+from ...run.chunked.memory import is_edge
 from ...run.chunked.partition import Stage
 from ...run.chunked.tasks import Fold, Key, stage_tasks
 
-_EDGE: Final = 0.5  # the share of a chunk below which a part of it is cut out where it lies, and sent alone
-_TARGET: Final = "llvm -mcpu=native -num-threads=1"  # of tasks: dask says how many run at a time
+TARGET: Final = "llvm -mcpu=native -num-threads=1"
+"""Of tasks: dask says how many run at a time."""
 
 
 def as_dask(value: Any) -> da.Array:
@@ -125,7 +126,7 @@ def _with_edges(
         chunks: list[int] = []
         for piece, chunk in zip(operand.pieces, operand.chunks, strict=True):
             source = takes[chunk]
-            if len(operand.pieces) > 1 and _share(piece, operand) < _EDGE:
+            if len(operand.pieces) > 1 and is_edge(piece, operand.shape):
                 label, _, token = name.rpartition("-")
                 spans = tuple([(each.start, each.stop) for each in piece.inside])
                 key = (f"{label}_edge-{token}", tokenize(source, spans))
@@ -147,15 +148,6 @@ def _with_edges(
     return fresh, [keys[k] for k in used]
 
 
-def _share(piece: Piece, operand: Operand) -> float:
-    """How much of the region a piece is: the smaller ones are edges."""
-    count, whole = 1, 1
-    for inside, extent in zip(piece.inside, operand.shape, strict=True):
-        count *= inside.stop - inside.start
-        whole *= max(extent, 1)
-    return count / whole
-
-
 def _edge(chunk: Any, spans: Sequence[tuple[int, int]]) -> np.ndarray:
     """A part of a chunk, without the rest of it."""
     return np.array(chunk[tuple([slice(a, b) for a, b in spans])])
@@ -163,4 +155,4 @@ def _edge(chunk: Any, spans: Sequence[tuple[int, int]]) -> np.ndarray:
 
 def _run(work: Block | Fold, program: ChunkedProgram, *values: Any) -> Any:
     """A task, on a worker."""
-    return work.run(program, Target.parse(_TARGET), *values)
+    return work.run(program, Target.parse(TARGET), *values)

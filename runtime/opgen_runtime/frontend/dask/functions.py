@@ -8,8 +8,9 @@ from typing import Any
 
 import dask.array as da
 
+from ...base import Target
 from ...run.chunked import Report, jitted, joined, op_function, partition, report, traced
-from .arrays import apply, as_dask, grids_of
+from .arrays import TARGET, apply, as_dask, grids_of
 
 
 class ChunkedFunction:
@@ -34,7 +35,7 @@ class ChunkedFunction:
         """The stages, how they are cut, their tasks, the bytes that these take of others, and the most that one has."""
         program, operands, _ = traced(self._function, args, kwargs, _is_array)
         grids = grids_of([as_dask(each) for each in operands])
-        return report(partition(program, grids, joined=True))
+        return report(partition(program, grids, joined=True), Target.parse(TARGET))
 
     def __repr__(self) -> str:
         return f"<{getattr(self, '__name__', 'function')} on chunked arrays>"

@@ -9,6 +9,7 @@ parts.py         what a block computes, as tensor expressions of their own
 blocks.py        one block: what is compiled for it
 combining.py     folds
 named.py         ops by name
+memory.py        the most that a task has in memory
 report.py        what the tasks cost, before any runs
 streaming.py     the tasks in this process, one after the other, over arrays larger than memory
 """

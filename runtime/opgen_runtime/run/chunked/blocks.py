@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import numpy as np
 from ...base import Target
 from ...base.vocabulary import dataclass
 from ...compute import te
+from ...compute.te import Tensor
 from ...compute.te.regions import Region
 from ...lower.library.schedules import generic
 from ..compile.function import TensorFunction
@@ -31,6 +33,11 @@ class Operand:
     dtype: np.dtype[Any]
     pieces: tuple[Piece, ...]
     chunks: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the region."""
+        return math.prod(self.shape) * self.dtype.itemsize
 
     def gathered(self, arrays: Sequence[Any]) -> np.ndarray:
         """The region as an array, contiguous: of a chunk itself where it is one."""
@@ -58,6 +65,13 @@ class Block:
     is_resumed: bool
     operands: tuple[Operand, ...]
 
+    def computation(self, program: ChunkedProgram) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """What gives the block as tensors of its own: the inputs, one for each operand, and the outputs."""
+        tensor = program.tensor(self.position)
+        whole = part_of(program, tensor, self.region, self.steps, self.is_resumed)
+        part = whole.restricted(frozenset([program.tensor(k) for k in self.given]))
+        return part.inputs, te.normalize(part.outputs)
+
     def run(self, program: ChunkedProgram, target: Target, *arrays: Any) -> Any:
         """The block of the chunks that it takes; of a reduction to positions the pair of them and the values."""
         tensor = program.tensor(self.position)
@@ -81,16 +95,13 @@ def _function(block: Block, program: ChunkedProgram, target: Target) -> TensorFu
     key = (program.digest, str(target), block.position, block.given, block.region, block.steps)
 
     def made() -> TensorFunction:
-        tensor = program.tensor(block.position)
-        whole = part_of(program, tensor, block.region, block.steps, block.is_resumed)
-        part = whole.restricted(frozenset([program.tensor(k) for k in block.given]))
-        outputs = te.normalize(part.outputs)
+        inputs, outputs = block.computation(program)
         text = te.to_text(outputs)
-        inputs = str([(each.name, each.shape) for each in part.inputs])
+        shapes = str([(each.name, each.shape) for each in inputs])
 
         def compiled() -> TensorFunction:
-            return build_schedule(generic(outputs, target), [*part.inputs, *outputs], target)
+            return build_schedule(generic(outputs, target), [*inputs, *outputs], target)
 
-        return _functions.made((program.digest, str(target), text, inputs), compiled)
+        return _functions.made((program.digest, str(target), text, shapes), compiled)
 
     return _by_region.made(key, made)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...base import Target
 from ...base.vocabulary import dataclass
-from ...compute.te import Compute, Reduce, Scan, Tensor
-from ...compute.te.regions import Region, volume
 from .chunks import Grid, count_of, size_text
 from .combining import FAN_IN
+from .memory import given_of, transfer_of, workspace_of
 from .partition import Partition, Stage
+from .tasks import Fold, stage_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,45 +61,35 @@ class Report:
         return "\n".join(lines)
 
 
-def report(partition: Partition) -> Report:
-    """What the stages cost: exactly, but for the memory of what a task computes on the way, of which it is a bound."""
-    return Report(partition.program.name, [_stage(partition, stage) for stage in partition.stages])
+def report(partition: Partition, target: Target | None = None) -> Report:
+    """What the stages cost, without computing any; `target`: of the tasks, the current one by default."""
+    chosen = Target.current() if target is None else target
+    return Report(partition.program.name, [_stage(partition, stage, chosen) for stage in partition.stages])
 
 
-def _stage(partition: Partition, stage: Stage) -> StageReport:
-    taken, peak = 0, 0
-    for _, region, steps in stage.blocks():
-        needs = partition.needs(stage, region, steps, inner=True)
-        own, inside = 0, _bytes(stage.tensor, region)
-        for tensor, need in needs.items():
-            size = _bytes(tensor, need.region)
-            if tensor in partition.stored or tensor in partition.program.inputs:
-                own += size
-                # what lies in several chunks, or in a part of one, is put together
-                inside += size
-            elif isinstance(tensor.op, Scan) or (
-                isinstance(tensor.op, Compute) and isinstance(tensor.op.body, Reduce)
-            ):
-                inside += size
-        taken += own
-        peak = max(peak, own + inside)
-    folds = 0
-    parts = count_of(stage.steps) if stage.steps else 1
-    while parts > 1:
-        parts = -(-parts // FAN_IN)
-        folds += parts
-    return StageReport(
-        partition.label(stage),
-        stage.grid,
-        stage.steps,
-        stage.tasks + folds * count_of(stage.grid),
-        taken,
-        peak,
-    )
-
-
-def _bytes(tensor: Tensor, region: Region) -> int:
-    return volume(region) * int(tensor.dtype.numpy.itemsize)
+def _stage(partition: Partition, stage: Stage, target: Target) -> StageReport:
+    """The largest block tells what one has on its way: its kernel is lowered, none is compiled."""
+    program = partition.program
+    tasks, taken, largest, most, parts = 0, 0, None, -1, 0
+    for task in stage_tasks(partition, stage):
+        tasks += 1
+        if isinstance(task.work, Fold):
+            continue
+        block = task.work
+        taken += sum([operand.nbytes for operand in block.operands])
+        tensors = [program.tensor(int(task.takes[each.chunks[0]][0])) for each in block.operands]
+        grids = {k: partition.grid_of(tensor) for k, tensor in enumerate(tensors)}
+        given = given_of(block, program)
+        parts = max(parts, given)
+        size = sum(transfer_of(block, grids)) + given
+        if size > most:
+            largest, most = block, size
+    peak = most
+    if largest is not None and 0 not in [behind - first for first, behind in largest.region]:
+        peak += workspace_of(largest, program, target)
+    if stage.is_cut:  # a fold has what it folds, what is folded of it so far, and what comes next
+        peak = max(peak, (min(count_of(stage.steps), FAN_IN) + 2) * parts)
+    return StageReport(partition.label(stage), stage.grid, stage.steps, tasks, taken, peak)
 
 
 def _cut(cut: Sequence[int]) -> str:
