@@ -56,6 +56,18 @@ def test_neighbours() -> None:
     assert needs_of(neighbours(), ((0, 3),))["a"] == Need(((0, 4),), {})
 
 
+def halved() -> Tensor:
+    a = te.placeholder((10,), name="a")
+    p = te.compute((20,), lambda i: (i + 1) // 2, name="p")
+    return te.compute((20,), lambda i: a[te.minimum(te.maximum(p[i] - 1, 0), 9)], name="out")
+
+
+def test_positions_of_a_table_are_evaluated() -> None:
+    needs = needs_of(halved(), ((8, 12),))
+    assert needs["a"] == Need(((2, 7),), {})  # at 3 to 5, and one more on both sides
+    assert needs["p"] == Need(((8, 12),), {})
+
+
 def test_edges_are_decided_where_the_region_has_none() -> None:
     assert part_of(neighbours(), ((4, 8),)) == "a: float32[6]\nout[i]: float32[4] = a[i] + a[i + 2]\n"
     assert part_of(neighbours(), ((0, 3),)) == (
@@ -117,7 +129,7 @@ def test_no_part_of_what_has_none() -> None:
         restricted(tensor_order([sums]), {sums: ((0, 3), (0, 4))})
 
 
-@pytest.mark.parametrize("made", [neighbours, row_sums, sums_so_far])
+@pytest.mark.parametrize("made", [neighbours, row_sums, sums_so_far, halved])
 def test_a_part_is_that_part_of_the_whole(made: Callable[[], Tensor]) -> None:
     (tensor,) = normalize([made()])
     order = tensor_order([tensor])

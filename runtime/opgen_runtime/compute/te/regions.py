@@ -12,8 +12,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Final, TypeAlias
 
-from ...base.arith import Analyzer, Cast, Expr, free_vars, holds, post_order
+from ...base.arith import Analyzer, Cast, Expr, Var, free_vars, holds, post_order
 from ...base.vocabulary import dataclass
+from .position_tables import is_of_tables, positions
 from .tensor import (
     Compute,
     Extern,
@@ -200,6 +201,7 @@ def _reads(
 ) -> Iterable[tuple[Tensor, Need]]:
     """The parts that a body reads; what is read at an axis that is needed whole is needed whole, too."""
     known = bound_axes(body, axes, need.region, steps)
+    ranges = _ranges(body, axes, need.region, steps)
     reasons = {axes[k].var: why for k, why in need.whole.items()}
     for node in post_order(body):
         if not isinstance(node, Read):
@@ -208,13 +210,27 @@ def _reads(
         whole: dict[int, Whole] = {}
         for k, (index, extent) in enumerate(zip(node.indices, extents_of(node.tensor), strict=True)):
             if holds(index, Read):
-                whole[k] = Whole.DATA
-                spans.append((0, extent))
-                continue
-            spans.append(_inside(known, index, extent))
+                found = positions(index, ranges) if is_of_tables(index) else None
+                if found is None:
+                    whole[k] = Whole.DATA
+                    spans.append((0, extent))
+                    continue
+                spans.append((min(max(found[0], 0), max(extent - 1, 0)), min(max(found[1], 1), extent)))
+            else:
+                spans.append(_inside(known, index, extent))
             if reasons:
                 whole.update([(k, reasons[var]) for var in free_vars(index) if var in reasons])
         yield node.tensor, Need(tuple(spans), whole)
+
+
+def _ranges(body: Expr, axes: Sequence[IterVar], region: Region, steps: Region | None) -> dict[Var, Span]:
+    """The spans of the axes of a body and of its reductions, those of constant extents."""
+    found = {axis.var: span for axis, span in zip(axes, region, strict=True)}
+    for node in post_order(body):
+        for k, axis in enumerate(node.axes if isinstance(node, Reduce) else ()):
+            if isinstance(axis.extent, int):
+                found[axis.var] = steps[k] if steps is not None and node is body else (0, axis.extent)
+    return found
 
 
 def _inside(known: Analyzer, index: Expr, extent: int) -> Span:

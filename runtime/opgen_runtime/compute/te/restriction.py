@@ -10,11 +10,24 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from ...base.arith import Analyzer, Const, Expr, Var, add, const, post_order, rewrite, sub
+from ...base.arith import (
+    Analyzer,
+    Const,
+    Expr,
+    Var,
+    add,
+    const,
+    holds,
+    maximum,
+    minimum,
+    post_order,
+    rewrite,
+    sub,
+)
 from ...base.errors import LanguageError
 from ...base.vocabulary import INDEX, dataclass
 from .graph import replace_inputs
-from .regions import Need, Region, computed_region, needed, whole_of
+from .regions import Need, Region, Span, computed_region, needed, whole_of
 from .tensor import Compute, IterVar, Placeholder, Read, Reduce, Scan, Sort, State, Tensor
 
 
@@ -150,10 +163,10 @@ class _Part:
                 return replace(node, axes=own_axes, value=value, condition=condition)
             if isinstance(node, Read):
                 held = own[node.tensor] if own and node.tensor in own else self.needs[node.tensor].region
-                indices = [
-                    known.simplify(_moved(index, -first))
-                    for index, (first, _) in zip(node.indices, held, strict=True)
-                ]
+                indices: list[Expr] = []
+                for index, span in zip(node.indices, held, strict=True):
+                    moved = _moved(index, -span[0])
+                    indices.append(known.simplify(_within(moved, span) if holds(index, Read) else moved))
                 return Read(node.dtype, self.made[node.tensor], tuple(indices))
             return None
 
@@ -191,6 +204,11 @@ def _moved(e: Expr, by: int) -> Expr:
     if not by:
         return e
     return add(e, const(by, e.dtype)) if by > 0 else sub(e, const(-by, e.dtype))
+
+
+def _within(e: Expr, span: Span) -> Expr:
+    """A position that is an element, inside of what is held of its axis."""
+    return minimum(maximum(e, const(0, e.dtype)), const(max(span[1] - span[0] - 1, 0), e.dtype))
 
 
 def _least_one(extent: int | Expr) -> int | Expr:

@@ -19,6 +19,7 @@ from ...base.arith import Cast, Expr, free_vars, holds, post_order
 from ...base.errors import ExecutorError
 from ...base.vocabulary import dataclass
 from ...compute.te import Compute, Extern, IterVar, Placeholder, Read, Reduce, Scan, Sort, Tensor, Update
+from ...compute.te.position_tables import is_of_tables
 from ...compute.te.regions import Need, Region, Whole, extents_of, unsplit_axes, volume
 from ...compute.te.resumed import lookback
 from .chunks import Cut, Grid, Place, count_of, one_chunk, regions_of, scaled, size_text
@@ -180,13 +181,15 @@ class _Partition:
         return one_chunk(extents)
 
     def _row_cut(self, scan: Scan, k: int) -> Cut | None:
-        """As what the states read at an axis is cut, of the same extent."""
-        cuts = [
-            self._cut(state.axes[k], state.body, exact=True)
-            for state in scan.states
-            if state.body is not None
-        ]
-        return max([cut for cut in cuts if cut is not None], key=len, default=None)
+        """As what the states read at an axis is cut: what has its extent, else in proportion."""
+        for exact in (True, False):
+            cuts = [
+                self._cut(state.axes[k], state.body, exact) for state in scan.states if state.body is not None
+            ]
+            found = [cut for cut in cuts if cut is not None]
+            if found:
+                return max(found, key=len)
+        return None
 
     def _reduced(self, tensor: Tensor) -> Grid:
         """The cuts of the reduce axes, where there is one of several chunks and partial results can be folded."""
@@ -210,7 +213,9 @@ class _Partition:
             if not isinstance(node, Read) or node.tensor not in self.grids:
                 continue
             for k, index in enumerate(node.indices):
-                if holds(index, Read) or axis.var not in free_vars(_plain(index)):
+                if axis.var not in free_vars(_plain(index)) or (
+                    holds(index, Read) and not is_of_tables(index)
+                ):
                     continue
                 cut, extent = self.grids[node.tensor][k], extents_of(node.tensor)[k]
                 found.append((extent == axis.extent, len(cut), cut))
