@@ -158,25 +158,40 @@ def gradient(a: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 
     return np.gradient(a, *parts, axis=dims(dim), edge_order=edge_order)
 
 
+def _kept(a: Any, dim: int | None, keepdim: bool) -> tuple[Any, int]:
+    """The tensor and the axis; all elements on one axis where there is none."""
+    if dim is not None:
+        return a, dim
+    return (np.reshape(a, (1,) * max(a.ndim - 1, 0) + (-1,)) if keepdim else np.reshape(a, (-1,))), -1
+
+
+def _quantile(op: Callable[..., Any]) -> Callable[..., Any]:
+    def quantile(
+        a: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    ) -> Any:
+        if not isinstance(q, float):
+            raise NotImplementedError("shares that are a tensor")
+        given, axis = _kept(a, dim, keepdim)
+        return op(given, axis=axis, keepdims=keepdim, q=(q,), interpolation=interpolation)[0]
+
+    return quantile
+
+
+table({"quantile": _quantile(ops.quantile), "nanquantile": _quantile(ops.nanquantile)})
+
+
+@adapts("kthvalue")
+def kthvalue(a: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
+    return ops.kthvalue(a, k=k, axis=dim, keepdims=keepdim)
+
+
 @adapts("median")
 def median(a: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-    if dim is not None:
-        raise NotImplementedError("median gives no positions")
-    return np.quantile(a, 0.5, method="lower")
-
-
-@adapts("quantile")
-def quantile(
-    a: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
-) -> Any:
-    return np.quantile(a, q, axis=dim, keepdims=keepdim, method=interpolation)
-
-
-@adapts("nanquantile")
-def nanquantile(
-    a: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
-) -> Any:
-    return np.nanquantile(a, q, axis=dim, keepdims=keepdim, method=interpolation)
+    given, axis = _kept(a, dim, False)
+    if not given.ndim:
+        raise NotImplementedError("a median of a number")
+    found = ops.kthvalue(given, k=max((given.shape[axis] + 1) // 2, 1), axis=axis, keepdims=keepdim)
+    return found[0] if dim is None else found
 
 
 @adapts("argsort")
@@ -192,7 +207,7 @@ def sort(a: Any, dim: int = -1, descending: bool = False, *, stable: Any = False
 
 @adapts("msort")
 def msort(a: Any) -> Any:
-    return np.sort(a, axis=0)
+    return ops.msort(a)
 
 
 @adapts("topk")
