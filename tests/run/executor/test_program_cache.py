@@ -88,6 +88,14 @@ def test_programs_of_few_nodes_and_of_altered_passes_are_compiled(programs: Path
     assert not programs.exists()
 
 
+def test_programs_with_parts_for_other_compilers_have_no_key() -> None:
+    """What those compilers make of them is no part of a key."""
+    module = module_given(layers(), {"w": WEIGHTS})
+    part = layers(1).with_attrs(Compiler="mylib")
+    assert key_of_module(module.with_function("part", layers(1)), None, None) is not None
+    assert key_of_module(module.with_function("part", part), None, None) is None
+
+
 def test_a_damaged_entry_is_remade(programs: Path) -> None:
     fresh = rt.build(layers(), {"w": WEIGHTS}).run([X])
     (entry,) = programs.iterdir()
