@@ -86,6 +86,18 @@ def test_an_operand_that_is_one_for_all_elements_gets_the_sum():
         close(a, b)
 
 
+def test_batches_of_many_sizes():
+    """From the third on they may share programs."""
+
+    def slopes(softmax, matmul):
+        return jax.jit(jax.vmap(jax.grad(lambda x, w: (softmax(matmul(x, w)) ** 2).sum()), in_axes=(0, None)))
+
+    mine, jnps = slopes(J.softmax, J.matmul), slopes(jax.nn.softmax, jnp.matmul)
+    for count in (1, 2, 3, 7):
+        x = RANDOM.normal(size=(count, 4, 6)).astype(np.float32)
+        close(mine(x, W), jnps(x, W))
+
+
 def test_derivatives_against_differences():
     check_grads(
         lambda x, w: J.matmul(J.tanh(x), w), (X, W), order=2, modes=("fwd", "rev"), atol=0.05, rtol=0.05
