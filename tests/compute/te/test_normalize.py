@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from opgen_runtime.base.arith import Expr, add, cast, const, dim, eq, ge, logical_and, lt, minimum, select
+from opgen_runtime.base.arith import Expr, add, cast, const, dim, eq, ge, logical_and, lt, minimum, ne, select
 from opgen_runtime.compute import te
 from opgen_runtime.compute.te import read, reduce
 from tests.fuzz import selects
@@ -79,6 +79,28 @@ def test_rows_that_elements_choose_are_computed_with_the_others(
     w = np.arange(15, dtype=np.float32).reshape(5, 3)
     w[4] = np.inf  # 0 * inf is used nowhere
     feeds = {X: VALUE + 1, W: w, LENS: np.array([2, 0, 3, 1], np.int32)}
+    np.testing.assert_array_equal(te.evaluate(made, feeds)[0], te.evaluate([out], feeds)[0])
+
+
+def test_rows_of_batches_that_elements_choose_are_computed_with_the_others() -> None:
+    """As the rows of an attention whose scores are not all masked."""
+    a, b = te.placeholder("a", (2, 4, 3), "float32"), te.placeholder("b", (2, 3, 5), "float32")
+    total = te.placeholder("total", (2, 4), "float32")
+
+    def body(n: Expr, i: Expr, j: Expr) -> Expr:
+        row = reduce("sum", K, read(a, n, i, K.var) * read(b, n, K.var, j))
+        return select(ne(read(total, n, i), 0.0), row / read(total, n, i), 0.0)
+
+    out = te.compute("out", (2, 4, 5), "float32", body)
+    made = te.normalize([out])
+    line = next(each for each in te.to_text(made).splitlines() if each.startswith("out_sum"))
+    assert line == (
+        "out_sum[i0, i1, i2]: float32[2, 4, 5] = sum(a[i0, i1, k] * b[i0, k, i2] for k in range(3))"
+    )
+    feeds = {
+        tensor: np.arange(np.prod(tensor.shape), dtype=np.float32).reshape(tensor.shape)
+        for tensor in (a, b, total)
+    }
     np.testing.assert_array_equal(te.evaluate(made, feeds)[0], te.evaluate([out], feeds)[0])
 
 

@@ -53,7 +53,8 @@ def where_wanted(node: Reduce, guard: Expr, axes: Collection[IterVar]) -> Reduce
         sum(f(i, k) * g(j, k) for k), where c[i]  -->  sum((f(i, k) if c[i] else 0) * g(j, k) for k)
 
     Where elements of tensors tell which rows of a product are wanted, all are computed: many rows in one go take less
-    than those that are wanted one by one.  `axes`: those of rows and columns.  Other reductions are `under` the guard.
+    than those that are wanted one by one.  `axes`: those of rows and columns, and of batches, which both factors have.
+    Other reductions are `under` the guard.
     """
     product = node.value
     moving = {axis.var for axis in axes if axis.extent != 1}
@@ -65,7 +66,7 @@ def where_wanted(node: Reduce, guard: Expr, axes: Collection[IterVar]) -> Reduce
     extents: dict[Var, Dim] = {axis.var: axis.extent for axis in (*axes, *node.axes)}
     for rows, columns in ((product.a, product.b), (product.b, product.a)):
         mine, theirs = (set(free_vars(factor)) for factor in (rows, columns))
-        if decided <= mine - theirs and moving & theirs - mine and _is_inside(columns, extents):
+        if decided <= mine and decided - theirs and moving & theirs - mine and _is_inside(columns, extents):
             value = rows if _is_inside(rows, extents) else select(guard, rows, const(0, rows.dtype))
             pair = (value, columns) if rows is product.a else (columns, value)
             return Reduce(node.dtype, node.combiner, node.axes, product.rebuild(pair), None, node.default)
