@@ -59,20 +59,23 @@ CALLS = {
         digitize(a, np.array([1.5, 2.5, 3.5])) | histogram_bin_edges(a, 4) | histogram(a, 4) | i0(a)
         convolve(v, w) | correlate(v, w, 'full') | interp(v, np.sort(w), v) | gradient(a) | unwrap(3 * a, axis=1)
         polyadd(v, w[:2]) | polysub(v, w) | polymul(v, w) | polyder(v) | polyint(v) | choose(i % 2, [a, b], mode='clip')
+        nanargmax(q, 1) | nanargmin(q, 0) | argpartition(v, 1) | packbits(c, 1) | unpackbits(np.astype(i, np.uint8), 1)
+        unravel_index(i, (3, 4)) | ravel_multi_index((i, j), (7, 5), mode='clip') | histogramdd((v, w), 3)
+        histogram2d(v, w, (2, 3)) | polyfit(v, w, 1) | poly(v)
         block([[a, b], [b, a]]) | resize(v, (2, 4)) | vecdot(a, b) | matvec(s, v) | vecmat(v, s)
         var(a, 0) | vdot(v, w) | vsplit(a, 2) | vstack((v, w)) | where(c, a, b) | zeros_like(a)
     """,
     "np.linalg": """
         cross(a, b) | diagonal(s) | matmul(a, s) | matrix_power(s, 3) | matrix_transpose(a) | multi_dot((a, s, v))
-        norm(a, 1) | outer(v, w) | matrix_norm(a, ord=np.inf) | tensordot(a, s, axes=1) | trace(s) | vecdot(a, b)
-        vector_norm(a, axis=1)
+        cholesky(s @ s.T) | solve(s, v) | inv(s) | det(s) | slogdet(s) | qr(a) | cond(s, 1)
+        tensorinv(s, 1) | tensorsolve(s, v) | norm(a, 1) | outer(v, w) | matrix_norm(a, ord=np.inf)
+        tensordot(a, s, axes=1) | trace(s) | vecdot(a, b) | vector_norm(a, axis=1)
     """,
     "np.fft": "fftshift(v) | ifftshift(v)",
 }
 _SIZES = "the shape of what it gives depends on the values of elements"
 _WRITES = "it writes to its argument, and nothing can be written to while a function is traced"
-_NO_OP = "it has no counterpart yet"
-_SORTED = "it has no counterpart yet: it needs a sort in parts, by keys, or of what is left without NaN"
+_RAISES = "it raises an error for the values of elements, and a program raises none"
 _STATIC = "it takes no array: it gives the array that numpy gives, which becomes a constant of the program"
 _PYTHON = "it calls Python functions on parts of arrays; write the function with arrays"
 _TEXT = "it reads or writes files, text or memory"
@@ -80,21 +83,17 @@ _ABOUT = "it is about Python's objects or numpy's settings, not about values of 
 _OLD = "numpy is about to lose it; it is `np.vstack`"
 _DATES = "dates and text are no dtypes of the runtime"
 _COMPLEX = "complex numbers are no dtypes of the runtime"
-_DECOMPOSES = "no declared op decomposes or solves matrices"
+_DECOMPOSES = "no declared op finds eigenvalues or singular values (`ops.lstsq` solves systems of full rank)"
 REASONS = {
     _SIZES: """
         argwhere compress delete extract flatnonzero insert intersect1d nonzero setdiff1d setxor1d
-        trim_zeros union1d unique unique_all unique_counts unique_inverse unique_values bincount
+        polydiv trim_zeros union1d unique unique_all unique_counts unique_inverse unique_values bincount
     """,
     _WRITES: """
         copyto fill_diagonal place put put_along_axis putmask
     """,
-    _NO_OP: """
-        bitwise_count packbits unpackbits polydiv polyfit poly ravel_multi_index unravel_index asarray_chkfinite roots
-        histogram2d histogramdd
-    """,
-    _SORTED: """
-        argpartition nanargmax nanargmin sort_complex
+    _RAISES: """
+        asarray_chkfinite
     """,
     _STATIC: """
         arange array asanyarray asarray ascontiguousarray asfortranarray bartlett blackman broadcast_shapes
@@ -124,10 +123,10 @@ REASONS = {
     """,
     _COMPLEX: """
         fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn eig eigvals
+        roots sort_complex
     """,
     _DECOMPOSES: """
-        cholesky cond det eigh eigvalsh inv lstsq matrix_rank pinv qr slogdet solve svd svdvals
-        tensorinv tensorsolve
+        eigh eigvalsh lstsq matrix_rank pinv svd svdvals
     """,
 }
 
@@ -174,6 +173,8 @@ _INTEGERS = ("bitwise", "invert", "shift", "gcd", "lcm")
 def _of_ufunc(name: str, ufunc: np.ufunc) -> str:
     if ufunc is np.matmul:
         return "np.matmul(a, s)"
+    if ufunc is np.bitwise_count:
+        return "np.bitwise_count(i)"
     if ufunc is np.ldexp:
         return "np.ldexp(a, i)"
     names = "ij" if any(word in ufunc.__name__ for word in _INTEGERS) else "ab"

@@ -188,3 +188,67 @@ def histogram(
     if not density:
         return counts, edges
     return counts / to(np.diff(edges), np.float64) / np.sum(counts), edges
+
+
+@maps("histogramdd")
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Sequence[Any] | None = None, density: bool | None = None
+) -> Any:
+    points = np.transpose(np.stack(list(sample))) if isinstance(sample, tuple | list) else tensor(sample)
+    points = points if points.ndim == 2 else points[:, None]
+    dims = points.shape[1]
+    given = (bins,) * dims if isinstance(bins, int) else bins
+    if len(given) != dims:
+        raise ValueError("The dimension of bins must be equal to the dimension of the sample x.")
+    ranges = [None] * dims if range is None else range
+    columns = [points[:, k] for k in np.arange(dims)]
+    edges = [histogram_bin_edges(*each) for each in zip(columns, given, ranges, strict=True)]
+    inside = [_in_bins(x, each) for x, each in zip(columns, edges, strict=True)]
+    letters = "abcdefghijklm"[:dims]
+    counts = np.einsum(",".join(f"{letter}z" for letter in letters) + f"->{letters}", *inside)
+    if not density:
+        return counts, edges
+    widths = [np.diff(each) for each in edges]
+    volume = np.einsum(",".join(letters) + f"->{letters}", *[to(each, np.float64) for each in widths])
+    return counts / volume / np.sum(counts), edges
+
+
+def _in_bins(x: Any, edges: Any) -> Any:
+    """1.0 where an element (a column) is in a bin (a row); the last one has its upper end."""
+    low, high = edges[:-1, None], edges[1:, None]
+    below = np.concatenate([x < high[:-1], x <= high[-1:]])
+    return to(np.logical_and(low <= x, below), np.float64)
+
+
+@maps("histogram2d")
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Sequence[Any] | None = None, density: bool | None = None
+) -> Any:
+    one_for_both = not isinstance(bins, int) and np.ndim(bins) == 1 and len(bins) not in (1, 2)
+    counts, edges = histogramdd((x, y), (bins, bins) if one_for_both else bins, range, density)
+    return (counts, *edges)
+
+
+@maps("argpartition")
+def argpartition(a: Any, kth: Any, axis: int | None = -1) -> Any:
+    """The order of sorted elements, which are in parts about every one of them."""
+    x = tensor(a)
+    return np.argsort(np.ravel(x)) if axis is None else np.argsort(x, axis=axis)
+
+
+@maps("nanargmax")
+def nanargmax(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Of NaN alone it is 0, where numpy raises ValueError."""
+    x = tensor(a)
+    return np.argmax(
+        np.where(np.isnan(x), -np.inf, x) if element(x.dtype).is_float else x, axis, keepdims=keepdims
+    )
+
+
+@maps("nanargmin")
+def nanargmin(a: Any, axis: int | None = None, keepdims: bool = False) -> Any:
+    """Of NaN alone it is 0, where numpy raises ValueError."""
+    x = tensor(a)
+    return np.argmin(
+        np.where(np.isnan(x), np.inf, x) if element(x.dtype).is_float else x, axis, keepdims=keepdims
+    )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from ....base.errors import CallError
 from .functions import maps
 from .operands import one_axis, tensor, to
 from .tracer import Tracer
@@ -179,3 +180,62 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
         raise ValueError("x must be a one-dimensional array or sequence.")
     powers = np.arange(base.shape[0] if N is None else N)
     return np.power(base[:, None], powers if increasing else powers[::-1])
+
+
+@maps("packbits")
+def packbits(a: Any, /, axis: int | None = None, bitorder: str = "big") -> Any:
+    x = tensor(a)
+    rows = np.reshape(x, (-1,)) if axis is None else np.moveaxis(x, axis, -1)
+    count = rows.shape[-1]
+    bits = to(np.not_equal(rows, 0), np.uint8)
+    bits = np.pad(bits, [(0, 0)] * (rows.ndim - 1) + [(0, -count % 8)])
+    parts = np.reshape(bits, (*rows.shape[:-1], -(-count // 8), 8))
+    found = np.sum(np.left_shift(parts, _places(bitorder)), axis=-1, dtype=np.uint8)
+    return found if axis is None else np.moveaxis(found, -1, axis)
+
+
+@maps("unpackbits")
+def unpackbits(a: Any, /, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Any:
+    x = tensor(a)
+    if x.dtype != np.uint8:
+        raise TypeError("Expected an input array of unsigned byte data type")
+    rows = np.reshape(x, (-1,)) if axis is None else np.moveaxis(x, axis, -1)
+    bits = np.bitwise_and(np.right_shift(rows[..., None], _places(bitorder)), np.uint8(1))
+    whole = 8 * rows.shape[-1]
+    found = np.reshape(bits, (*rows.shape[:-1], whole))
+    kept = whole if count is None else count if count >= 0 else whole + count
+    found = np.pad(found[..., :kept], [(0, 0)] * (rows.ndim - 1) + [(0, max(kept - whole, 0))])
+    return found if axis is None else np.moveaxis(found, -1, axis)
+
+
+def _places(bitorder: str) -> Any:
+    if bitorder not in ("big", "little"):
+        raise ValueError("'order' must be either 'little' or 'big'")
+    places = np.arange(8, dtype=np.uint8)
+    return places[::-1] if bitorder == "big" else places
+
+
+@maps("unravel_index")
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
+    """Of positions inside the shape; the first place takes what lies beyond, where numpy raises."""
+    dims = (shape,) if isinstance(shape, int) else tuple(shape)
+    rest, found = to(tensor(indices), np.int64), []
+    for extent in dims[:0:-1] if order == "C" else dims[:-1]:
+        found.append(np.remainder(rest, extent))
+        rest = np.floor_divide(rest, extent)
+    found.append(rest)
+    return tuple(found[::-1] if order == "C" else found)
+
+
+@maps("ravel_multi_index")
+def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+    extents = (dims,) if isinstance(dims, int) else tuple(dims)
+    modes = (mode,) * len(extents) if isinstance(mode, str) else tuple(mode)
+    if any(each not in ("clip", "wrap") for each in modes):
+        raise CallError("np.ravel_multi_index while a function is traced takes the modes clip and wrap")
+    rows = list(zip(multi_index, extents, modes, strict=True))
+    found: Any = 0
+    for index, extent, how in rows if order == "C" else rows[::-1]:
+        x = to(tensor(index), np.int64)
+        found = found * extent + (np.clip(x, 0, extent - 1) if how == "clip" else np.remainder(x, extent))
+    return found

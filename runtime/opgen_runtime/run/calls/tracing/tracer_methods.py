@@ -10,6 +10,7 @@ import numpy as np
 from ....base.errors import CallError
 from . import algebra as algebra  # these fill the tables
 from . import elements, shaping
+from . import linear_algebra as linear_algebra
 from . import norms as norms
 from . import ordered as ordered
 from . import reductions as reductions

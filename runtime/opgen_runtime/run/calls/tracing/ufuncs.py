@@ -160,6 +160,7 @@ UFUNCS: Final[dict[np.ufunc, Rule]] = {
     np.invert: "bitwise_not",
     np.left_shift: "left_shift",
     np.right_shift: "right_shift",
+    np.bitwise_count: {"iu": "bitwise_count"},
 }  # fmt: skip
 _LOGICAL: Final = frozenset(
     {np.logical_and, np.logical_or, np.logical_xor, np.logical_not}

@@ -1,0 +1,127 @@
+"""numpy's decompositions and linear systems: singular matrices give NaN or infinities where numpy raises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from .... import ops
+from ....base.errors import CallError
+from .functions import maps
+from .operands import element, tensor, to
+from .statistics import floats
+from .tracer import Tracer
+
+np: Any = numpy  # whose annotations know no tracers
+
+
+def _matrices(name: str, a: Any, square: bool = True) -> Tracer:
+    """Stacks of matrices of float32 or float64. Raises numpy's LinAlgError for other shapes, TypeError for halves."""
+    x = floats(a)
+    if element(x.dtype).bits < 32:
+        raise TypeError(f"array type {x.dtype} is unsupported in linalg")
+    if x.ndim < 2:
+        raise np.linalg.LinAlgError(
+            f"{x.ndim}-dimensional array given to {name}. Array must be at least two-dimensional"
+        )
+    if square and x.shape[-1] != x.shape[-2]:
+        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
+    return x
+
+
+@maps("linalg.cholesky")
+def cholesky(a: Any, /, *, upper: bool = False) -> Any:
+    x = _matrices("cholesky", a)
+    return ops.cholesky(np.swapaxes(x, -1, -2) if upper else x, upper=upper)
+
+
+@maps("linalg.solve")
+def solve(a: Any, b: Any) -> Any:
+    x, y = _matrices("solve", a), floats(b)
+    dtype = np.result_type(x.dtype, y.dtype)
+    is_vector = y.ndim == 1
+    y = y[:, None] if is_vector else y
+    if y.shape[-2] != x.shape[-1]:
+        raise ValueError(f"solve: the right side has {y.shape[-2]} rows, the matrix {x.shape[-1]}")
+    batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    left, right = (np.broadcast_to(to(each, dtype), (*batch, *each.shape[-2:])) for each in (x, y))
+    found: Any = ops.solve(left, right)
+    return found[..., 0] if is_vector else found
+
+
+@maps("linalg.inv")
+def inv(a: Any) -> Any:
+    return ops.inv(_matrices("inv", a))
+
+
+@maps("linalg.det")
+def det(a: Any) -> Any:
+    return ops.det(_matrices("det", a))
+
+
+@maps("linalg.slogdet")
+def slogdet(a: Any) -> Any:
+    return tuple(ops.slogdet(_matrices("slogdet", a)))
+
+
+@maps("linalg.qr")
+def qr(a: Any, mode: str = "reduced") -> Any:
+    if mode not in ("reduced", "r"):
+        raise CallError(
+            f"np.linalg.qr while a function is traced takes the modes reduced and r; found {mode!r}"
+        )
+    q, r = ops.qr(_matrices("qr", a, square=False))
+    return r if mode == "r" else (q, r)
+
+
+@maps("linalg.cond")
+def cond(x: Any, p: Any = None) -> Any:
+    if p is None or p in (2, -2):
+        raise CallError("np.linalg.cond while a function is traced takes the norms 1, -1, inf, -inf and fro")
+    a = _matrices("cond", x)
+    norms = [np.linalg.norm(each, p, axis=(-2, -1)) for each in (a, ops.inv(a))]
+    return norms[0] * norms[1]
+
+
+@maps("linalg.tensorinv")
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    x = tensor(a)
+    if ind <= 0:
+        raise ValueError("Invalid ind argument.")
+    rows, columns = x.shape[:ind], x.shape[ind:]
+    return np.reshape(inv(np.reshape(x, (math.prod(rows), math.prod(columns)))), (*columns, *rows))
+
+
+@maps("linalg.tensorsolve")
+def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
+    x, y = tensor(a), tensor(b)
+    if axes is not None:
+        x = np.transpose(x, [k for k in range(x.ndim) if k not in axes] + list(axes))
+    columns = x.shape[y.ndim :]
+    return np.reshape(solve(np.reshape(x, (y.size, math.prod(columns))), np.ravel(y)), columns)
+
+
+@maps("polyfit")
+def polyfit(x: Any, y: Any, deg: int) -> Any:
+    """By least squares of full rank, of columns that are scaled to length 1."""
+    points, values = floats(x), floats(y)
+    points, values = (to(each, np.result_type(points.dtype, values.dtype)) for each in (points, values))
+    columns: Any = np.vander(points, deg + 1)
+    scale = np.sqrt(np.sum(columns * columns, axis=0))
+    right: Any = values if values.ndim == 2 else values[:, None]
+    found: Any = np.swapaxes(np.swapaxes(ops.lstsq(columns / scale, right), 0, 1) / scale, 0, 1)
+    return found if values.ndim == 2 else found[:, 0]
+
+
+@maps("poly")
+def poly(seq_of_zeros: Any) -> Any:
+    zeros = np.atleast_1d(floats(seq_of_zeros))
+    if zeros.ndim != 1:
+        raise CallError("np.poly while a function is traced takes zeros, found a matrix")
+    found = to(tensor(np.ones(1)), zeros.dtype)
+    for k in range(zeros.shape[0]):
+        found = np.convolve(found, np.stack([np.ones_like(zeros[k]), -zeros[k]]))
+    return found

@@ -1,0 +1,59 @@
+"""Decompositions and systems beside numpy.linalg: interchanges of rows, broken-down input, gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import opgen_runtime as rt
+from opgen_runtime import eager
+
+SWAPPED = np.array([[0.0, 2.0, 1.0], [1.0, 0.0, 0.0], [3.0, 1.0, 4.0]])
+RANDOM = np.random.default_rng(3).normal(size=(2, 5, 5))
+
+
+def test_lu_interchanges_rows_as_lapack_does() -> None:
+    packed, pivots, permutation = eager.lu(SWAPPED)
+    lower, upper = np.tril(packed, -1) + np.eye(3), np.triu(packed)
+    assert pivots.tolist() == [2, 2, 2]
+    assert permutation.tolist() == [2, 0, 1]
+    assert np.allclose(lower @ upper, SWAPPED[permutation])
+
+
+@pytest.mark.parametrize("a", [SWAPPED, RANDOM, RANDOM.astype(np.float32)])
+def test_systems_are_solved_and_inverted(a: np.ndarray) -> None:
+    b = np.ones((*a.shape[:-1], 2), a.dtype)
+    close = {"rtol": 1e-3 if a.dtype == np.float32 else 1e-10}
+    assert np.allclose(eager.solve(a, b), np.linalg.solve(a, b), **close)
+    assert np.allclose(eager.inv(a), np.linalg.inv(a), **close)
+    assert np.allclose(eager.det(a), np.linalg.det(a), **close)
+    for mine, theirs in zip(eager.slogdet(a), np.linalg.slogdet(a), strict=True):
+        assert np.allclose(mine, theirs, **close)
+
+
+def test_broken_down_input_gives_no_error() -> None:
+    singular = np.array([[1.0, 2.0], [2.0, 4.0]])
+    assert eager.det(singular) == 0
+    assert [float(each) for each in eager.slogdet(singular)] == [0.0, -np.inf]
+    assert not np.isfinite(eager.inv(singular)).any()
+    assert np.isnan(eager.cholesky(np.array([[-1.0]]))).all()
+
+
+def test_qr_has_the_signs_of_lapack_where_nothing_is_below_the_diagonal() -> None:
+    for a in (np.triu(SWAPPED), np.zeros((3, 2)), SWAPPED[:, :2], SWAPPED[:2]):
+        for mine, theirs in zip(eager.qr(a), np.linalg.qr(a), strict=True):
+            assert np.allclose(mine, theirs)
+
+
+def test_one_program_serves_open_dims() -> None:
+    n = rt.dim("n")
+    x = rt.var("x", rt.TensorType((n, n), "float64"))
+    program = rt.build(rt.Function((x,), rt.ops.inv(x)))
+    for a in (SWAPPED, RANDOM[0]):
+        assert np.allclose(program.run([a]), np.linalg.inv(a))
+
+
+def test_numpys_functions_are_differentiated() -> None:
+    slope = rt.grad(lambda a, b: np.sum(np.linalg.solve(a, b)))(RANDOM[0], np.ones(5))
+    inverse = np.linalg.inv(RANDOM[0])
+    assert np.allclose(slope, -np.outer(inverse.sum(axis=0), inverse @ np.ones(5)))
