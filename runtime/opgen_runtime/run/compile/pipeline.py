@@ -62,6 +62,7 @@ from .kernel.kernel import Kernel, NativeKernel
 from .kernel.key import front_key
 from .kernel.lazy_kernel import is_lazy, lazy_parts
 from .kernel.parts import Parts, evaluated, whole
+from .kernel.precompute_cache import compiled_once, forget_precomputes
 from .kernel.records import Compiled, Emitted, Lowered, Normal, Request, Scheduled
 from .kernel.shared import shared_out
 from .kernel.symbolic import SymbolicKernel
@@ -224,6 +225,7 @@ _kernels: Final[LRUCache[Parts]] = LRUCache(
 def forget_kernels() -> None:
     """Drop the kernels that this process remembers; those on disk stay."""
     _kernels.clear()
+    forget_precomputes()
 
 
 def compile_segment(
@@ -283,16 +285,31 @@ def _compile(request: Request, key: str | None) -> Parts:
     if scheduled is None or scheduled.precompute is None:
         parts = whole(record)
     else:
-        for _, precompute in through_kernel(
-            request, after("split"), steps.on_this_machine(scheduled.precompute)
-        ):
-            if isinstance(precompute, Compiled):
-                compiled.append(precompute)
+        code, precompute = _compile_precompute(request, scheduled.precompute)
+        compiled.append(code)
         constants = scheduled.precompute.normal.segment.operands
         parts = Parts(record, scheduled.normal.segment.operands, precompute, constants)
     if key is not None:
         disk_cache.store(compiled, key)
     return parts
+
+
+def _compile_precompute(request: Request, scheduled: Scheduled) -> tuple[Compiled, Kernel]:
+    """The part of a segment that runs once: its code, of equal loops where there is some, and the kernel.
+
+    Where users' functions watch, it goes all the way.
+    """
+    *_, (_, lowered) = through_kernel(request, between("split", "lower"), steps.on_this_machine(scheduled))
+
+    def compile_it() -> Compiled:
+        *_, (_, made) = through_kernel(request, between("lower", "compile"), lowered)
+        assert isinstance(made, Compiled)
+        return made
+
+    is_watched = bool(request.hooks or request.instruments)
+    code = compile_it() if is_watched else compiled_once(lowered, compile_it)
+    *_, (_, kernel) = through_kernel(request, after("compile"), code)
+    return code, kernel
 
 
 def check_runs_here(target: Target) -> None:

@@ -34,7 +34,7 @@ from .stmt import (
     Store,
     TransposedLoad,
 )
-from .visit import StmtMutator, bound, children
+from .visit import StmtMutator, bound, children, statements
 
 RESERVED: Final = frozenset(["if", "else", "and", "or", "where", "True", "False", "index", *DTYPES])
 _WORD: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
@@ -56,14 +56,22 @@ def named(func: PrimFunc) -> tuple[PrimFunc, str]:
     """The kernel with names that can be read, itself where its own can, and the text of its own name."""
     params: tuple[_Named, ...] = (*func.dims, *func.inputs, *func.outputs)
     names = _names(func.body, params)
-    if names:
-        renaming = _Renaming(names)
-        inputs, outputs = (tuple([renaming.buffer(b) for b in part]) for part in (func.inputs, func.outputs))
-        seen = tuple([Seen(s.output, s.count, renaming.dim(s.width)) for s in func.seen])
-        dims = tuple([renaming.var(dim) for dim in func.dims])
-        body = renaming.stmt(func.body)
-        func = replace(func, inputs=inputs, outputs=outputs, body=body, dims=dims, seen=seen)
-    return func, name_text(func.name)
+    return _renamed(func, names) if names else func, name_text(func.name)
+
+
+def anonymous(func: PrimFunc) -> PrimFunc:
+    """The kernel with numbers for names, its own apart: one text for all that differ in no more than these."""
+    every = dict.fromkeys([id(each) for each in (*func.dims, *func.inputs, *func.outputs)])
+    every.update(dict.fromkeys([id(each) for part in statements(func.body) for each in bound(part)]))
+    return _renamed(func, {each: f"v{number}" for number, each in enumerate(every)})
+
+
+def _renamed(func: PrimFunc, names: dict[int, str]) -> PrimFunc:
+    renaming = _Renaming(names)
+    inputs, outputs = (tuple([renaming.buffer(b) for b in part]) for part in (func.inputs, func.outputs))
+    seen = tuple([Seen(s.output, s.count, renaming.dim(s.width)) for s in func.seen])
+    dims = tuple([renaming.var(dim) for dim in func.dims])
+    return replace(func, inputs=inputs, outputs=outputs, body=renaming.stmt(func.body), dims=dims, seen=seen)
 
 
 def named_stmt(s: Stmt) -> Stmt:
