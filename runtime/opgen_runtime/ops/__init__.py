@@ -56,6 +56,7 @@ _OPS: dict[str, str] = {
     "cast": "_cast",
     "cast_like": "_cast_like",
     "cbrt": "_cbrt",
+    "cdist": "_cdist",
     "ceil": "_ceil",
     "celu": "_celu",
     "cholesky": "_cholesky",

@@ -55,6 +55,7 @@ from ._broadcast_to_like import broadcast_to_like as broadcast_to_like
 from ._cast import cast as cast
 from ._cast_like import cast_like as cast_like
 from ._cbrt import cbrt as cbrt
+from ._cdist import cdist as cdist
 from ._ceil import ceil as ceil
 from ._celu import celu as celu
 from ._cholesky import cholesky as cholesky
