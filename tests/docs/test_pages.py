@@ -36,6 +36,7 @@ PAGES = (
     "bridges.md",
     "chunked.md",
     "bridges-jax.md",
+    "chunked-files.md",
     "bridges-onnxruntime.md",
     "onnx.md",
 )
@@ -44,6 +45,7 @@ NEEDED = {
     "bridges-jax.md": ("jax",),
     "bridges-onnxruntime.md": ("onnx", "onnxruntime"),
     "chunked.md": ("dask",),
+    "chunked-files.md": ("dask", "xarray", "zarr"),
     "onnx.md": ("onnx",),
 }  # what a page needs to be installed
 _QUIET = "import contextlib as _c, io as _io\nwith _c.redirect_stdout(_io.StringIO()):\n"

@@ -10,6 +10,7 @@ import pytest
 
 import opgen_runtime as rt
 from opgen_runtime import eager, ops
+from opgen_runtime.base.errors import CallError
 from opgen_runtime.run.chunked import WholeAxisError
 
 da = pytest.importorskip("dask.array", reason="needs the extra dask")
@@ -99,6 +100,17 @@ def test_an_axis_that_is_needed_whole() -> None:
     found = D.sort(cut(100, 10), axis=1, rechunk="auto")
     np.testing.assert_array_equal(found.compute(), eager.sort(X, axis=1))
     np.testing.assert_array_equal(D.cumsum(cut(30, 10), axis=1).compute(), eager.cumsum(X, axis=1))
+
+
+def test_functions_of_the_graph_with_params() -> None:
+    x, w = rt.var("x", rt.TensorType((100, 40), "float32")), rt.var("w", rt.TensorType((40, 8), "float32"))
+    weights = np.ascontiguousarray(X[:40, :8])
+    function = D.compute_graph(rt.Function((x, w), ops.tanh(ops.matmul(x, w))), params={"w": weights})
+    np.testing.assert_allclose(function(cut(30, 15)).compute(), np.tanh(X @ weights), rtol=1e-4, atol=1e-5)
+    with pytest.raises(CallError, match=r"^expected the arguments x, found 2 and \[\]$"):
+        function(cut(30, 15), weights)
+    with pytest.raises(CallError, match=r"^params: the program has no parameter 'v'"):
+        D.compute_graph(rt.Function((x, w), ops.matmul(x, w)), params={"v": weights})
 
 
 def test_a_name_that_is_no_op() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import dask.array as da
 
 from ...base import Target
+from ...ir import Function, IRModule
 from ...run.chunked import Report, jitted, joined, op_function, partition, report, traced
 from .arrays import TARGET, apply, as_dask, grids_of
 
@@ -16,10 +17,20 @@ from .arrays import TARGET, apply, as_dask, grids_of
 class ChunkedFunction:
     """A function of arrays on arrays of dask: lazy, one program, whose tasks each give a chunk."""
 
-    def __init__(self, function: Callable[..., Any], rechunk: str | None = None) -> None:
-        """`rechunk`: "auto" puts chunks together along axes that are needed whole."""
-        functools.update_wrapper(self, function)
-        self._function = jitted(function)
+    def __init__(
+        self,
+        function: Callable[..., Any] | Function | IRModule,
+        rechunk: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`function`: of Python, or of the graph, such as an ONNX model that was loaded, with arrays of `params`.
+
+        `rechunk`: "auto" puts chunks together along axes that are needed whole.  Raises CallError for params that there
+        are not.
+        """
+        self._function = jitted(function, params)
+        if not isinstance(function, Function | IRModule):
+            functools.update_wrapper(self, function)
         self._joined = joined(rechunk)
 
     def __call__(self, *args: Any, rechunk: str | None = None, **kwargs: Any) -> Any:

@@ -20,7 +20,7 @@ from ...base.errors import ExecutorError
 from ...base.vocabulary import dataclass
 from ...compute.te import Compute, Extern, IterVar, Placeholder, Read, Reduce, Scan, Sort, Tensor, Update
 from ...compute.te.position_tables import is_of_tables
-from ...compute.te.regions import Need, Region, Whole, extents_of, unsplit_axes, volume
+from ...compute.te.regions import Need, Region, Whole, bound_axes, extents_of, unsplit_axes, volume
 from ...compute.te.resumed import lookback
 from .chunks import Cut, Grid, Place, count_of, one_chunk, regions_of, scaled, size_text
 from .combining import COMBINERS
@@ -169,7 +169,8 @@ class _Partition:
         op = tensor.op
         extents = extents_of(tensor)
         if isinstance(op, Compute):
-            return tuple([self._cut(axis, op.body) or (n,) for axis, n in zip(op.axes, extents, strict=True)])
+            reads = _reads_of(op.body, op.axes)
+            return tuple([self._cut(axis, reads) or (n,) for axis, n in zip(op.axes, extents, strict=True)])
         if isinstance(op, Scan):
             unsplit = unsplit_axes(tensor) if lookback(tensor) is None else ()
             return tuple(
@@ -182,10 +183,9 @@ class _Partition:
 
     def _row_cut(self, scan: Scan, k: int) -> Cut | None:
         """As what the states read at an axis is cut: what has its extent, else in proportion."""
+        bodies = [(state.axes, state.body) for state in scan.states if state.body is not None]
         for exact in (True, False):
-            cuts = [
-                self._cut(state.axes[k], state.body, exact) for state in scan.states if state.body is not None
-            ]
+            cuts = [self._cut(axes[k], _reads_of(body, axes), exact) for axes, body in bodies]
             found = [cut for cut in cuts if cut is not None]
             if found:
                 return max(found, key=len)
@@ -199,18 +199,19 @@ class _Partition:
         body = op.body
         if body.combiner not in COMBINERS or not all([isinstance(axis.extent, int) for axis in body.axes]):
             return ()
-        steps = tuple([self._cut(axis, body, exact=True) or (int(str(axis.extent)),) for axis in body.axes])
+        reads = _reads_of(body, op.axes)
+        steps = tuple([self._cut(axis, reads, exact=True) or (int(str(axis.extent)),) for axis in body.axes])
         steps = tuple([tuple([n for n in cut if n]) or cut for cut in steps])
         if count_of(steps) == 1 or (COMBINERS[body.combiner].has_position and len(steps) > 1):
             return ()
         return steps
 
-    def _cut(self, axis: IterVar, body: Expr, exact: bool = False) -> Cut | None:
+    def _cut(self, axis: IterVar, reads: Sequence[Read], exact: bool = False) -> Cut | None:
         """As what is read at the axis is cut: what has its extent, or unless it must be `exact` in proportion."""
         found: list[tuple[bool, int, Cut]] = []
         assert isinstance(axis.extent, int)
-        for node in post_order(body):
-            if not isinstance(node, Read) or node.tensor not in self.grids:
+        for node in reads:
+            if node.tensor not in self.grids:
                 continue
             for k, index in enumerate(node.indices):
                 if axis.var not in free_vars(_plain(index)) or (
@@ -289,6 +290,16 @@ def _message(made: Partition, stage: Stage, tensor: Tensor, axis: int, why: Whol
         f"{len(grid[axis])} chunks. Rechunk it to one along this axis, or ask for rechunk='auto': a chunk of "
         f"{tuple(whole)} has {size_text(size)}"
     )
+
+
+def _reads_of(body: Expr, axes: Sequence[IterVar]) -> list[Read]:
+    """The reads of a body, with indices that are simplified: what has been reshaped twice is what it was."""
+    known = bound_axes(body, axes, [(0, axis.extent) for axis in axes if isinstance(axis.extent, int)])
+    return [
+        Read(node.dtype, node.tensor, tuple([known.simplify(index) for index in node.indices]))
+        for node in post_order(body)
+        if isinstance(node, Read)
+    ]
 
 
 def _plain(e: Expr) -> Expr:

@@ -11,13 +11,14 @@ import numpy as np
 
 from ... import ir
 from ...base import Target
-from ...base.errors import ExecutorError
+from ...base.errors import CallError, ExecutorError, did_you_mean
 from ...base.lru_cache import LRUCache
 from ...compute import te
 from ...compute.te import Extern, Tensor
 from ...compute.te.normalize import normalized
 from ...compute.te.regions import extents_of
 from ...lower.library.segment import constant_arrays, segment_of
+from ...operator import TupleType
 from ...transform import InferType
 from ..calls.tracing.jitted import Jitted
 from .labels import owners_of
@@ -71,13 +72,53 @@ class ChunkedProgram:
         return self.order[position]
 
 
-def jitted(function: Callable[..., Any]) -> Jitted[..., Any]:
-    """The function as one that is traced."""
-    return function if isinstance(function, Jitted) else Jitted(function)
+class GraphCall:
+    """A function of the graph as what is called with arrays: its parameters in order, but for those of `params`."""
+
+    def __init__(self, program: ir.Function | ir.IRModule, params: Mapping[str, Any]) -> None:
+        """Raises CallError for params that the function has not."""
+        main = program["main"] if isinstance(program, ir.IRModule) else program
+        assert isinstance(main, ir.Function)
+        self._main = main
+        self._params = params
+        names = [each.name_hint for each in main.params]
+        for name in params:
+            if name not in names:
+                raise CallError(f"params: the program has no parameter {name!r}{did_you_mean(name, names)}")
+
+    def parts(
+        self, *args: Any, **kwargs: Any
+    ) -> tuple[ir.Function, list[Any], Callable[[Sequence[Any]], Any]]:
+        """The program, what it takes, and what gives its results their structure: a tuple, or one array.
+
+        Raises CallError for another number of arguments.
+        """
+        main = self._main
+        own = [each.name_hint for each in main.params if each.name_hint not in self._params]
+        if len(args) + len(kwargs) != len(own) or not set(kwargs) <= set(own[len(args) :]):
+            raise CallError(
+                f"expected the arguments {', '.join(own)}, found {len(args)} and {sorted(kwargs)}"
+            )
+        given = {**self._params, **dict(zip(own, args, strict=False)), **kwargs}
+        is_one = not isinstance(main.body.checked_type, TupleType)
+        taken = [given[each.name_hint] for each in main.params]
+        return main, taken, lambda results: results[0] if is_one else tuple(results)
+
+
+def jitted(
+    function: Callable[..., Any] | GraphCall | ir.Function | ir.IRModule,
+    params: Mapping[str, Any] | None = None,
+) -> Jitted[..., Any] | GraphCall:
+    """The function as one that is traced; of the graph as it is, with arrays of params by name."""
+    if isinstance(function, ir.Function | ir.IRModule):
+        return GraphCall(function, params or {})
+    if params:
+        raise CallError("params are those of a function of the graph; a Python function has its own arrays")
+    return function if isinstance(function, Jitted | GraphCall) else Jitted(function)
 
 
 def traced(
-    function: Callable[..., Any],
+    function: Callable[..., Any] | GraphCall | ir.Function | ir.IRModule,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
     is_chunked: Callable[[Any], bool],
