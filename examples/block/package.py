@@ -2,7 +2,8 @@
 
 In a folder that goes away in the end: a new project gets the declarations and pyproject.toml of this one, is generated
 and made a wheel; an environment that has nothing else installs it, with opgen from this checkout, and calls its ops on
-arrays, and on the tensors of the frameworks that are named.  Needs what pip finds: hatchling, and what is installed.
+arrays, and on the tensors of the frameworks that are named, in the versions that are installed here.  Needs what pip
+finds: hatchling, and what is installed.
 """
 
 from __future__ import annotations
@@ -13,11 +14,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 HERE: Final = Path(__file__).resolve().parent
 CHECKOUT: Final = HERE.parents[1]
+WITHOUT_CUDA: Final = "https://download.pytorch.org/whl/cpu"
+"""Where torch's builds without CUDA are."""
 # What the installed package is asked to do, on what; each prints a line.
 CALLS: Final = {
     "arrays": """
@@ -67,7 +71,12 @@ def installed(folder: Path, made: Path, extras: list[str]) -> Path:
     python = folder / "fresh" / "bin" / "python"
     opgen = next(made.parent.glob("opgen-*.whl"))
     wanted = f"{made}[{','.join(extras)}]" if extras else str(made)
-    run(folder, python, "-m", "pip", "install", "-q", opgen, wanted)
+    install = (python, "-m", "pip", "install", "-q")
+    versions = {each: f"{each}=={version(each)}" for each in extras}
+    if "torch" in versions:  # alone, so that nothing else is looked for there
+        options = ("--no-deps", "--retries", "1", "--extra-index-url", WITHOUT_CUDA)
+        run(folder, *install, *options, versions["torch"])
+    run(folder, *install, opgen, wanted, *versions.values())
     return python
 
 
