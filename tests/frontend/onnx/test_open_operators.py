@@ -120,6 +120,10 @@ SPECIALISED = {
     "Compress": "s = ReduceSum <keepdims = 0> (x, others)  c = Greater (s, s)  y = Compress <axis = 1> (x, c)",
     "ConvTranspose": 'y = ConvTranspose <auto_pad = "SAME_UPPER", strides = [2, 2]> (x, filters)',
     "DFT": "u = Unsqueeze (x, back)  y = DFT (u)",
+    **{
+        f"{name}Window": f"s = Shape <start = 2, end = 3> (x)  l = Squeeze (s, none)  y = {name}Window (l)"
+        for name in ("Hann", "Hamming", "Blackman")
+    },
     "MaxUnpool": "v, i = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (x) "
     "y = MaxUnpool <kernel_shape = [2, 2], strides = [2, 2]> (v, i)",
     "Multinomial": "f = Flatten (x)  y = Multinomial (f)",
@@ -160,6 +164,7 @@ CONSTANTS = {
     "images": np.array([1, 3]),
     "boxes": np.array([[1, 0, 0, 3, 2], [3, 1, 1, 2, 1]], np.float32),
     "moves": np.random.default_rng(2).standard_normal((18, 4, 3, 3)).astype(np.float32) / 4,
+    "none": np.array([0]),
     "others": np.array([0, 2, 3]),
     "half": np.float32(0.5),
     "yes": np.array(True),
