@@ -22,6 +22,7 @@ from ....base.arith import (
     const,
     floordiv,
     floormod,
+    ge,
     gt,
     le,
     lt,
@@ -40,6 +41,7 @@ from ..nodes.nest import ZERO, as_index
 from ..nodes.stmt import Buffer, For, If, LetStmt, Stmt
 from ..nodes.visit import block
 from .sort_keys import element_of, key_dtype, key_of
+from .sort_network import Place, network
 
 _DIGIT_BITS: Final = 8  # of a digit: the counts of all digits lie in the first-level cache
 _LONG_DIGIT_BITS: Final = 11  # in lines that are long against the number of digits there are
@@ -50,15 +52,23 @@ _MIN_SELECTED_FROM: Final = 4  # times as many elements as are wanted: then thos
 def lower_sort(op: Sort, source: Buffer, target: Buffer) -> Stmt:
     """The statement that fills the buffer of a sorted tensor."""
     others = [dim for d, dim in enumerate(source.shape) if d != op.axis]
-    row = Var(INDEX, "row")
-    place = _unravelled(row, others)
-    body = _Line(op, source, target, (place[: op.axis], place[op.axis :])).statement()
     rows: Dim = 1
     for dim in others:
         rows = rows * dim
-    if isinstance(rows, int) and rows == 1:
-        return LetStmt(row, ZERO, body) if others else body
-    return For(row, ZERO, as_index(rows), ForKind.PARALLEL, body)
+
+    def line(row: Expr) -> Place:
+        found = _unravelled(row, others)
+        return lambda j: (*found[: op.axis], j, *found[op.axis :])
+
+    row = Var(INDEX, "row")
+    by_digits = For(
+        row, ZERO, as_index(rows), ForKind.PARALLEL, _Line(op, source, target, line(row)).statement()
+    )
+    found = network(op, source)
+    if found is None or (isinstance(rows, int) and rows < found.lanes):
+        return by_digits
+    side_by_side = found.statement(source, target, rows, line)
+    return side_by_side if isinstance(rows, int) else If(ge(rows, found.lanes), side_by_side, by_digits)
 
 
 def _unravelled(row: Expr, shape: Sequence[Dim]) -> tuple[Expr, ...]:
@@ -73,11 +83,9 @@ def _unravelled(row: Expr, shape: Sequence[Dim]) -> tuple[Expr, ...]:
 class _Line:
     """The sort of one line: keys, and where positions are wanted these beside them, move between two halves."""
 
-    def __init__(
-        self, op: Sort, source: Buffer, target: Buffer, place: tuple[Sequence[Expr], Sequence[Expr]]
-    ) -> None:
+    def __init__(self, op: Sort, source: Buffer, target: Buffer, place: Place) -> None:
         self.op, self.source, self.target = op, source, target
-        self.before, self.after = place
+        self.place = place
         self.dtype = key_dtype(source.dtype)
         length, count = source.shape[op.axis], target.shape[op.axis]
         self.length, self.count = as_index(length), as_index(count)
@@ -94,7 +102,7 @@ class _Line:
 
     def key(self, j: Expr) -> Expr:
         """The key of element `j`."""
-        value = load(self.source, *self.before, j, *self.after)
+        value = load(self.source, *self.place(j))
         return key_of(value, self.op.descending, equal_zeros=self.op.positions)
 
     def digit(self, key: Expr, number: Expr) -> Expr:
@@ -119,7 +127,7 @@ class _Line:
         found = load(moved[-1], half, i)
         if not self.op.positions:
             found = element_of(found, self.source.dtype, self.op.descending)
-        return store(self.target, (*self.before, i, *self.after), found)
+        return store(self.target, self.place(i), found)
 
 
 class _Radix:
