@@ -9,8 +9,7 @@ from typing import Any
 import dask.array as da
 
 from ...base import Target
-from ...ir import Function, IRModule
-from ...run.chunked import Report, jitted, joined, op_function, partition, report, traced
+from ...run.chunked import GraphCall, Report, jitted, joined, op_function, partition, report, traced
 from .arrays import TARGET, apply, as_dask, grids_of
 
 
@@ -19,7 +18,7 @@ class ChunkedFunction:
 
     def __init__(
         self,
-        function: Callable[..., Any] | Function | IRModule,
+        function: Any,
         rechunk: str | None = None,
         params: Mapping[str, Any] | None = None,
     ) -> None:
@@ -29,7 +28,7 @@ class ChunkedFunction:
         are not.
         """
         self._function = jitted(function, params)
-        if not isinstance(function, Function | IRModule):
+        if not isinstance(self._function, GraphCall):
             functools.update_wrapper(self, function)
         self._joined = joined(rechunk)
 

@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from .named import op_function, op_names
 from .partition import Partition, WholeAxisError, partition
-from .program import ChunkedProgram, chunked_program, jitted, traced
+from .program import ChunkedProgram, GraphCall, chunked_program, jitted, traced
 from .report import Report, report
 from .streaming import joined, stream
 
 __all__ = [
     "ChunkedProgram",
+    "GraphCall",
     "Partition",
     "Report",
     "WholeAxisError",

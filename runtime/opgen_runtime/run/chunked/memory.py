@@ -11,9 +11,7 @@ from ...compute.te import Extern, Tensor
 from ...compute.te.graph import tensor_order
 from ...compute.te.regions import extents_of
 from ...lower.library.schedules import generic
-from ...lower.tir import Allocate, Stmt
-from ...lower.tir.nodes.visit import children
-from ..compile.scheduled import lower
+from ..compile.scheduled import workspace_bytes
 from .blocks import Block
 from .chunks import Grid, Piece, spans_of
 from .parts import has_position
@@ -64,17 +62,7 @@ def workspace_of(block: Block, program: ChunkedProgram, target: Target) -> int:
     if any([isinstance(each.op, Extern) for each in (*between, *outputs)]):
         return sum(map(_nbytes, between))
     with target:
-        func = lower(generic(outputs, target), [*inputs, *outputs], simple_mode=False)
-    return _allocated(func.body)
-
-
-def _allocated(s: Stmt) -> int:
-    """The most bytes that are allocated at a time below a statement."""
-    inner = max([_allocated(each) for each in children(s)], default=0)
-    if not isinstance(s, Allocate):
-        return inner
-    count = math.prod([extent for extent in s.buffer.shape if isinstance(extent, int)])
-    return inner + count * int(s.buffer.dtype.numpy.itemsize)
+        return workspace_bytes(generic(outputs, target), [*inputs, *outputs])
 
 
 def _nbytes(tensor: Tensor) -> int:

@@ -18,7 +18,6 @@ from ...compute.te import Extern, Tensor
 from ...compute.te.normalize import normalized
 from ...compute.te.regions import extents_of
 from ...lower.library.segment import constant_arrays, segment_of
-from ...operator import TupleType
 from ...transform import InferType
 from ..calls.tracing.jitted import Jitted
 from .labels import owners_of
@@ -100,9 +99,8 @@ class GraphCall:
                 f"expected the arguments {', '.join(own)}, found {len(args)} and {sorted(kwargs)}"
             )
         given = {**self._params, **dict(zip(own, args, strict=False)), **kwargs}
-        is_one = not isinstance(main.body.checked_type, TupleType)
         taken = [given[each.name_hint] for each in main.params]
-        return main, taken, lambda results: results[0] if is_one else tuple(results)
+        return main, taken, lambda results: results[0] if len(results) == 1 else tuple(results)
 
 
 def jitted(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from ...compute.te import Placeholder, Tensor
 from ...lower import tir
 from ...lower.schedule import Schedule, te
 from ...lower.schedule.contract import SCHEDULE, Made
+from ...lower.tir.nodes.visit import children
 from ...transform import PassContext
 from .function import LazilyLoaded, Slots, TensorFunction
 from .function_code import Argument, FunctionCode
@@ -35,6 +37,7 @@ __all__ = [
     "build_schedule",
     "create_prim_func",
     "lower",
+    "workspace_bytes",
 ]
 
 
@@ -80,6 +83,22 @@ def create_prim_func(args: Sequence[Tensor], name: str = "main") -> tir.PrimFunc
             "create_prim_func takes placeholders and what is computed of them, found no result"
         )
     return lower(te.create_schedule(outputs), args, name)
+
+
+def workspace_bytes(schedule: Schedule, args: Sequence[Tensor]) -> int:
+    """The most bytes that the kernel of a schedule has allocated at a time, beside its arguments, of static dims.
+
+    Raises what `lower` raises.
+    """
+    return _allocated(lower(schedule, args, simple_mode=False).body)
+
+
+def _allocated(s: tir.Stmt) -> int:
+    inner = max([_allocated(each) for each in children(s)], default=0)
+    if not isinstance(s, tir.Allocate):
+        return inner
+    count = math.prod([extent for extent in s.buffer.shape if isinstance(extent, int)])
+    return inner + count * int(s.buffer.dtype.numpy.itemsize)
 
 
 @rare_collections()
