@@ -31,13 +31,16 @@ ROWS = {"data": "float64[3, 5]"}
 PAIR = {"lhs": "float64[3, 5]", "rhs": "float64[5]"}
 SHARES = {"data": "float64[3, 5] in 0.2..0.8"}
 POSITIVE = {"lhs": "float64[3, 5]", "rhs": "float64[5] in 1..2"}
+MATRIX = {"a": "float64[3, 3] spd"}
+SYSTEM = {**MATRIX, "b": "float64[3, 2]"}
 INPUTS = {
-    "softmax": ROWS, "fast_softmax": ROWS, "log_softmax": ROWS, "sort": ROWS, "topk": ROWS,
+    "softmax": ROWS, "fast_softmax": ROWS, "log_softmax": ROWS,
     "erfinv": {"data": "float64[3, 5] in -0.5..0.5"}, "ndtr": ROWS, "ndtri": SHARES,
     "lgamma": SHARES, "digamma": SHARES, "hypot": PAIR,
     "tanhshrink": ROWS, "logit": SHARES,
     "logaddexp": PAIR, "logaddexp2": PAIR, "xlogy": POSITIVE, "xlog1py": POSITIVE,
-    "clip": ROWS, "softplus": ROWS, "softsign": ROWS, "topk_by_search": {"data": "float32[3, 5]"},
+    "clip": ROWS, "softplus": ROWS, "softsign": ROWS,
+    "det": MATRIX, "inv": MATRIX, "slogdet": MATRIX, "solve": SYSTEM, "solve_triangular": SYSTEM,
     "conv1d": {"data": "float64[1, 2, 6]", "weight": "float64[3, 2, 3]"},
     "conv2d": {"data": "float64[1, 2, 5, 4]", "weight": "float64[3, 2, 3, 2]"},
     "conv3d": {"data": "float64[1, 1, 3, 4, 3]", "weight": "float64[2, 1, 2, 2, 2]"},

@@ -185,7 +185,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 @maps("packbits")
 def packbits(a: Any, /, axis: int | None = None, bitorder: str = "big") -> Any:
     x = tensor(a)
-    rows = np.reshape(x, (-1,)) if axis is None else np.moveaxis(x, axis, -1)
+    rows = np.reshape(x, (-1,)) if axis is None else np.moveaxis(x, one_axis(axis, x.ndim), -1)
     count = rows.shape[-1]
     bits = to(np.not_equal(rows, 0), np.uint8)
     bits = np.pad(bits, [(0, 0)] * (rows.ndim - 1) + [(0, -count % 8)])
@@ -199,7 +199,7 @@ def unpackbits(a: Any, /, axis: int | None = None, count: int | None = None, bit
     x = tensor(a)
     if x.dtype != np.uint8:
         raise TypeError("Expected an input array of unsigned byte data type")
-    rows = np.reshape(x, (-1,)) if axis is None else np.moveaxis(x, axis, -1)
+    rows = np.reshape(x, (-1,)) if axis is None else np.moveaxis(x, one_axis(axis, x.ndim), -1)
     bits = np.bitwise_and(np.right_shift(rows[..., None], _places(bitorder)), np.uint8(1))
     whole = 8 * rows.shape[-1]
     found = np.reshape(bits, (*rows.shape[:-1], whole))
