@@ -107,6 +107,10 @@ COMPUTES: dict[str, tuple[Callable[[], Any], str]] = {
         "tensor out is computed from 3.0",
     ),
     "reductions are known ones": (lambda: reduced("median"), "tensor out reduces by 'median'"),
+    "sorts have an axis": (
+        lambda: Tensor("out", X.shape, FLOAT32, te.Sort(X, 2, descending=False, positions=False)),
+        "tensor out sorts x, which has 2 dims, along axis 2",
+    ),
     "no free variable": (lambda: tensor(lambda i, j: te.read(X, Var(INDEX, "q"), j)), "the variable q"),
     "dims are ints or expressions": (
         lambda: tensor(lambda i, j: te.read(X, i, j), (4, -6)),
