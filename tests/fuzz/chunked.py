@@ -185,10 +185,10 @@ def product(chance: random.Random, x: Value, values: Sequence[Value]) -> Value |
     rank = len(x.shape)
     if rank < 2 or not _is_float(x):
         return None
-    turned = ops.tanh(ops.transpose(x.array, axes=(*range(rank - 2), rank - 1, rank - 2)))
+    swapped = ops.tanh(ops.transpose(x.array, axes=(*range(rank - 2), rank - 1, rank - 2)))
     others = [y.array for y in values if len(y.shape) == 2 and y.shape[0] == x.shape[-1]]
     same = [y for y in others if y.dtype == x.array.dtype]
-    return Value(x.array @ chance.choice([turned, *same]), False)
+    return Value(x.array @ chance.choice([swapped, *same]), False)
 
 
 def window(chance: random.Random, x: Value, values: Sequence[Value]) -> Value | None:
