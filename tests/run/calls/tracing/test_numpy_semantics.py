@@ -113,6 +113,7 @@ REFUSED: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (lambda a: np.cumulative_sum(a), (BYTES,), "``axis`` argument is required"),
     (lambda a: np.cumulative_prod(a, axis=None), (BYTES,), "``axis`` argument is required"),
     (lambda a: np.median(a, axis=(0, 2)), (BYTES,), "axis 2 is out of bounds"),
+    (lambda a: np.median(a, axis=()), (np.zeros((0, 3)),), "cannot reshape array of size 0"),
     (lambda a: np.max(a, axis=[0]), (BYTES,), "'list' object cannot be interpreted as an integer"),
     (lambda a: np.max(a, keepdims=np.True_), (BYTES,), "cannot be interpreted as an integer"),
     (lambda a: np.std(a, keepdims=np.True_), (NUMBER,), "cannot be interpreted as an integer"),

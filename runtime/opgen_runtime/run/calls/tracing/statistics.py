@@ -184,6 +184,8 @@ def average(
 def median(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     x = floats(a)
     axes = reduced_axes(axis, x.ndim)
+    if not axes and not x.size:
+        raise ValueError(f"cannot reshape array of size 0 into shape {x.shape}")  # as numpy
     kept = [n for d, n in enumerate(x.shape) if d not in axes]
     count = math.prod([x.shape[d] for d in axes])
     flat = np.reshape(np.moveaxis(x, axes, tuple(range(-len(axes), 0))), (*kept, count))
