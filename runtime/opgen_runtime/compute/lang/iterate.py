@@ -14,6 +14,7 @@ from ...base.errors import LanguageError
 from ...base.vocabulary import BOOL, DType, dataclass
 from .build import Builder, current_builder
 from .conditions import select
+from .scope import stepping
 from .tensors import REST, Defined, applied
 from .weak import Value, describe
 
@@ -63,10 +64,11 @@ def iterate(limit: Value, tensors: Sequence[Defined], condition: Elements | None
     starts = [builder.tensor(f"{each.name}_start", each.shape, _declared(each)) for each in tensors]
     steps = [builder.tensor(each.name, (limit + 1, *each.shape), _declared(each)) for each in tensors]
     builder.together.append(tuple(steps))
-    holds = _condition(builder, condition, steps)
+    loop = _Loop(tensors, steps)
+    holds = _condition(builder, condition, loop)
     for position, (tensor, start, rows) in enumerate(zip(tensors, starts, steps, strict=True)):
         start.definitions, tensor.definitions = tensor.definitions, []
-        _define(rows, start, holds, steps, body, position)
+        _define(rows, start, holds, loop, body, position)
         _take_last(tensor, rows, limit)
 
 
@@ -74,21 +76,38 @@ def _declared(tensor: Defined) -> DType | None:
     return tensor.dtype if tensor.declared else None
 
 
-def _rows(steps: Sequence[Defined], step: Value) -> list[Value]:
-    return [_Row(each, step) for each in steps]
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """The tensors as they are named, and their rows in all steps."""
+
+    tensors: Sequence[Defined]
+    steps: Sequence[Defined]
+
+    def rows(self, step: Value) -> list[Value]:
+        return [_Row(each, step) for each in self.steps]
+
+    def within(self, rows: Sequence[Value]) -> stepping:
+        """Where the names mean `rows`, in the `def`s that are called, too."""
+        return stepping(dict(zip(self.tensors, rows, strict=True)))
 
 
 def _condition(
-    builder: Builder, condition: Elements | None, steps: Sequence[Defined]
+    builder: Builder, condition: Elements | None, loop: _Loop
 ) -> Callable[[Value, tuple[Value, ...]], Value]:
     """Whether a step is done, by its number and an element's indices."""
     if condition is None:
         return lambda step, indices: True
-    if steps[0].ndim == 1 or not _is_for_all(condition(*steps)):
-        return lambda step, indices: applied(condition(*_rows(steps, step - 1)), list(indices))()
-    running = builder.tensor("running", steps[0].shape[:1], BOOL)
+
+    def holds(step: Value, indices: tuple[Value, ...]) -> Value:
+        rows = loop.rows(step - 1)
+        with loop.within(rows):
+            return applied(condition(*rows), list(indices))()
+
+    if loop.steps[0].ndim == 1 or not _is_for_all(condition(*loop.steps)):
+        return holds
+    running = builder.tensor("running", loop.steps[0].shape[:1], BOOL)
     running.define(lambda: True, at=(0,))
-    running.define(lambda step: condition(*_rows(steps, step - 1))())
+    running.define(lambda step: holds(step, ()))
     return lambda step, indices: running[step]
 
 
@@ -101,13 +120,13 @@ def _define(
     rows: Defined,
     start: Defined,
     holds: Callable[[Value, tuple[Value, ...]], Value],
-    steps: Sequence[Defined],
+    loop: _Loop,
     body: Sequence[Piece],
     position: int,
 ) -> None:
     def after(step: Value, *indices: Value) -> Value:
         def made() -> Value:
-            return _value(steps, step, indices, body, position)
+            return _value(loop, step, indices, body, position)
 
         return select(holds(step, indices), made, lambda: rows[(step - 1, *indices)])
 
@@ -116,16 +135,18 @@ def _define(
 
 
 def _value(
-    steps: Sequence[Defined], step: Value, indices: tuple[Value, ...], body: Sequence[Piece], position: int
+    loop: _Loop, step: Value, indices: tuple[Value, ...], body: Sequence[Piece], position: int
 ) -> Value:
     """What the lines make of one element of the tensor at `position`."""
-    known: list[Value] = [*_rows(steps, step - 1), *[None] * len(body)]
+    steps = loop.steps
+    known: list[Value] = [*loop.rows(step - 1), *[None] * len(body)]
     count = len(steps) + sum(each >= len(steps) for each, _ in body)
     for at, elements in body:
         if at < len(steps) and at != position:
             known[at] = _Row(steps[at], step)
             continue
-        value = applied(elements(*known[:count]), list(indices))()
+        with loop.within(known[: len(steps)]):
+            value = applied(elements(*known[:count]), list(indices))()
         if at == position:
             return value
         known[at] = value

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from ...base import arith
 from ...base.arith.expr import AnyDim, Dim, Expr, Shape, Var
@@ -14,6 +15,12 @@ from ...base.vocabulary import UINT64
 from ..te.access import analysis, is_plainly_inside, why_not_inside
 from ..te.proved import Proved
 from ..te.tensor import IterVar
+
+
+class Readable(Protocol):
+    """What is read with one index a dim."""
+
+    def __getitem__(self, key: Any) -> Any: ...
 
 
 @dataclass(slots=True)
@@ -34,6 +41,7 @@ class Scope:
     proved: Proved | None = None  # what was proved in other builds
     trusted: bool = False  # every access is taken to be in bounds
     elements: bool = False  # inside a definition or an update, where a range is a loop
+    rows: Mapping[object, Readable] | None = None  # in a step of a `while`: what its tensors are by then
 
     def apart(self, dead: int = 0, elements: bool = False) -> Scope:
         """A place of the same build where no index is bound and no guard holds."""
@@ -163,6 +171,22 @@ class bound:
     def __exit__(self, *raised: object) -> None:
         for axis in self._axes:
             del self._extents[axis.var]
+
+
+class stepping:
+    """Inside, each tensor of `rows` is read as its row, by a `def` too; what is built on the way is not inside."""
+
+    __slots__ = ("_before", "_rows", "_scope")
+
+    def __init__(self, rows: Mapping[object, Readable]) -> None:
+        self._rows = rows
+
+    def __enter__(self) -> None:
+        self._scope = current()
+        self._before, self._scope.rows = self._scope.rows, self._rows
+
+    def __exit__(self, *raised: object) -> None:
+        self._scope.rows = self._before
 
 
 class guarded:

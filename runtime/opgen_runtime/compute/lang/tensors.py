@@ -154,6 +154,9 @@ class Defined:
         self._around.record(self, key, op, value)
 
     def __getitem__(self, key: Value) -> Value:
+        rows = current().rows
+        if rows is not None and self in rows:
+            return rows[self][key]
         indices = checked_indices(self.name, self.shape, key)
         if self._probing:
             return Weak("unknown", lambda dtype: arith.const(False if dtype.is_bool else 0, dtype))
