@@ -306,15 +306,27 @@ def absolute(a: Value) -> Value:
     return intrinsic("abs", a)
 
 
+def _float_of_sizes(value: Value) -> Expr | None:
+    """A float that symbolic dims alone decide, as a float64: a number once they have values."""
+    if not isinstance(value, Weak) or value.kind != "float":
+        return None
+    made = value.make(FLOAT64)
+    symbols = [node for node in arith.post_order(made) if isinstance(node, Var)]
+    return made if symbols and all(node.size for node in symbols) and not tensors_read(made) else None
+
+
 def _rounding(name: str, python: Callable[[float], int]) -> Callable[[Value], Value]:
     def apply(a: Value) -> Value:
         if _numbers(name, a):
             return python(a)
         if isinstance(a, Expr) and a.dtype.is_int:
             return a
+        of_sizes = _float_of_sizes(a)
+        if of_sizes is not None:
+            return arith.cast(arith.call(name, of_sizes), INDEX)
         return intrinsic(name, a)
 
-    apply.__doc__ = f"`{name}(a)`: an int if static, else of the operand's dtype."
+    apply.__doc__ = f"`{name}(a)`: an int if static or of sizes alone, else of the operand's dtype."
     return apply
 
 
