@@ -296,7 +296,8 @@ def intrinsic(name: str, *args: Value) -> Value:
         if needed is not None and row.takes != "number":
             hint = "; use cast" if of_floats else ""
             raise DTypeError(f"{name} takes {needed.split()[1]}s, found {value.dtype}{hint}")
-    return lift(lambda *operands: arith.call(name, *operands), *values)
+    found = lift(lambda *operands: arith.call(name, *operands), *values)
+    return found.make(FLOAT64) if row.gives_bool and isinstance(found, Weak) else found
 
 
 def absolute(a: Value) -> Value:

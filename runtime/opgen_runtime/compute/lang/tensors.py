@@ -243,12 +243,18 @@ class Defined:
         finally:
             self._probing = False
         for handle in self._around.built[before:]:
-            handle._tensor = None
-            handle.dtype = handle.dtype if handle.declared else None
+            handle._forget()
         del self._around.built[before:]
         if isinstance(value, Weak) and value.kind == "unknown":
             return INT64
         return _stored(settle(value).dtype)
+
+    def _forget(self) -> None:
+        """Take back what was built, with what stood for it in other dtypes."""
+        for copy in self._as.values():
+            self._around.defined.remove(copy)
+        self._tensor, self._literals, self._as = None, "", {}
+        self.dtype = self.dtype if self.declared else None
 
     def _build(self) -> Tensor:
         axes = self._axes()
