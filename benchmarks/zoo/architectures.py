@@ -182,25 +182,9 @@ def weights(library: str, name: str) -> int:
         return sum(each.numel() for each in LIBRARIES[library].make(name).module.parameters())
 
 
-def random_weights(made: Architecture) -> None:
-    """Disturbs weights that are constants (zeros of a last layer would hide its branch), and makes each batch
-    normalisation that of its own input, so that values neither grow nor vanish with depth."""
+def disturb(module: nn.Module) -> None:
+    """Adds noise to weights that are constants: zeros of a branch's last layer, as some have, would hide the branch."""
     with torch.no_grad():
-        for each in made.module.parameters():
+        for each in module.parameters():
             if each.is_floating_point() and each.numel() > 1 and bool((each == each.flatten()[0]).all()):
                 each.add_(torch.randn_like(each), alpha=0.1)
-        for layer in made.module.modules():
-            if isinstance(layer, nn.modules.batchnorm._BatchNorm) and layer.running_mean is not None:
-                layer.register_forward_pre_hook(_normalise)
-        made.module(*made.inputs)
-        for layer in made.module.modules():
-            layer._forward_pre_hooks.clear()
-
-
-def _normalise(layer: nn.Module, given: tuple[torch.Tensor, ...]) -> None:
-    """Takes a batch normalisation's mean and variance from an input that has several values of each channel."""
-    (data,) = given
-    axes = [axis for axis in range(data.ndim) if axis != 1]
-    if data.numel() > 8 * data.shape[1]:
-        layer.running_mean.copy_(data.mean(axes))  # type: ignore[operator, union-attr]
-        layer.running_var.copy_(data.var(axes) + 1e-3)  # type: ignore[operator, union-attr]

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from benchmarks.zoo import MADE
-from benchmarks.zoo.architectures import LIBRARIES, random_weights, weights
+from benchmarks.zoo.architectures import LIBRARIES, disturb, weights
 
 _OPSET: Final = 18
 _MAX_SIDE: Final = 256
@@ -31,7 +31,7 @@ def export(library: str, name: str, folder: Path, exporter: str, max_weights: in
     made.module.eval()
     if (side := max(made.inputs[0].shape[2:], default=0)) > _MAX_SIDE:
         raise ValueError(f"its images have sides of {side}, more than {_MAX_SIDE}")
-    random_weights(made)
+    disturb(made.module)
     with torch.no_grad():
         results = made.module(*made.inputs)
     if not all(bool(each.isfinite().all()) for each in results):
