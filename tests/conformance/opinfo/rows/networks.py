@@ -136,11 +136,12 @@ def batch_norm(
     a: Any, mean: Any, var: Any, weight: Any = None, bias: Any = None, training: bool = False, momentum: Any = 0.1,
     eps: float = 1e-5,
 ) -> Any:  # fmt: skip
-    if training:
-        raise NotImplementedError("batch_norm is inference's")
     channels = a.shape[1]
     scale = np.ones(channels, a.dtype) if weight is None else weight
     shift = np.zeros(channels, a.dtype) if bias is None else bias
+    if training:
+        old = [np.zeros(channels, a.dtype) if each is None else each for each in (mean, var)]
+        return ops.batch_norm_train(a, scale, shift, *old, epsilon=eps, momentum=momentum)[0]
     return ops.batch_norm(a, scale, shift, mean, var, epsilon=eps)[0]
 
 
@@ -223,12 +224,11 @@ def _average_pool(rank: int) -> Callable[..., Any]:
         a: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
         count_include_pad: bool = True, divisor_override: Any = None,
     ) -> Any:  # fmt: skip
-        if divisor_override is not None:
-            raise NotImplementedError("pools take no divisor")
         data, alone = _batched(a, rank)
         made = op(
             data, pool_size=_many(kernel_size, rank), strides=_many(stride or kernel_size, rank),
             padding=_many(padding, rank), ceil_mode=ceil_mode, count_include_pad=count_include_pad,
+            divisor_override=divisor_override,
         )  # fmt: skip
         return np.squeeze(made, 0) if alone else made
 
@@ -236,35 +236,54 @@ def _average_pool(rank: int) -> Callable[..., Any]:
 
 
 def _max_pool(rank: int) -> Callable[..., Any]:
-    op = getattr(ops, f"max_pool{rank}d")
+    op, with_positions = getattr(ops, f"max_pool{rank}d"), getattr(ops, f"max_pool{rank}d_with_indices")
 
     def pool(
         a: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:  # fmt: skip
-        if return_indices:
-            raise NotImplementedError("pools give no positions")
         data, alone = _batched(a, rank)
-        made = op(
+        made = (with_positions if return_indices else op)(
             data, pool_size=_many(kernel_size, rank), strides=_many(stride or kernel_size, rank),
             padding=_many(padding, rank), dilation=_many(dilation, rank), ceil_mode=ceil_mode,
         )  # fmt: skip
-        return np.squeeze(made, 0) if alone else made
+        return _unbatched(made, return_indices, alone)
 
     return pool
 
 
+def _unbatched(made: Any, several: bool, alone: bool) -> Any:
+    """The result, or each of several, without the first axis where there was none."""
+    if several:
+        return tuple([_unbatched(each, False, alone) for each in made])
+    return np.squeeze(made, 0) if alone else made
+
+
+def _unpool(rank: int) -> Callable[..., Any]:
+    op = getattr(ops, f"max_unpool{rank}d")
+
+    def unpool(
+        a: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    ) -> Any:
+        data, alone = _batched(a, rank)
+        windows = (_many(v, rank) for v in (stride or kernel_size, padding, kernel_size))
+        sizes = [(n - 1) * s - 2 * p + k for n, s, p, k in zip(data.shape[2:], *windows, strict=True)]
+        sizes = sizes if output_size is None else list(output_size)[-rank:]
+        made = op(data, np.expand_dims(indices, 0) if alone else indices, output_size=sizes)
+        return np.squeeze(made, 0) if alone else made
+
+    return unpool
+
+
 def _adaptive(kind: str, rank: int) -> Callable[..., Any]:
-    op = getattr(ops, f"adaptive_{kind}_pool{rank}d")
+    name = f"adaptive_{kind}_pool{rank}d"
 
     def pool(a: Any, output_size: Any, return_indices: bool = False) -> Any:
-        if return_indices:
-            raise NotImplementedError("pools give no positions")
+        op = getattr(ops, f"{name}_with_indices" if return_indices else name)
         data, alone = _batched(a, rank)
         given = _many(output_size, rank)
         sizes = tuple([d if size is None else size for d, size in zip(data.shape[2:], given, strict=True)])
-        made = op(data, output_size=sizes)
-        return np.squeeze(made, 0) if alone else made
+        return _unbatched(op(data, output_size=sizes), return_indices, alone)
 
     return pool
 
@@ -272,7 +291,7 @@ def _adaptive(kind: str, rank: int) -> Callable[..., Any]:
 for _rank in (1, 2, 3):
     table({f"{NN}conv{_rank}d": _convolution(_rank), f"{NN}conv_transpose{_rank}d": _transposed(_rank),
            f"{NN}avg_pool{_rank}d": _average_pool(_rank), f"{NN}max_pool{_rank}d": _max_pool(_rank),
-           f"{NN}adaptive_avg_pool{_rank}d": _adaptive("avg", _rank),
+           f"{NN}max_unpool{_rank}d": _unpool(_rank), f"{NN}adaptive_avg_pool{_rank}d": _adaptive("avg", _rank),
            f"{NN}adaptive_max_pool{_rank}d": _adaptive("max", _rank)})  # fmt: skip
 
 
@@ -282,7 +301,7 @@ def interpolate(
     recompute_scale_factor: Any = None, antialias: bool = False,
 ) -> Any:  # fmt: skip
     rank = a.ndim - 2
-    if antialias or mode == "area":
+    if antialias:
         raise NotImplementedError("resize has no such filter")
     factors = None if scale_factor is None else [scale_factor] * rank
     if isinstance(scale_factor, (list, tuple)):
@@ -292,6 +311,8 @@ def interpolate(
         if factors is None
         else tuple([int(d * f) for d, f in zip(a.shape[2:], factors, strict=True)])
     )
+    if mode == "area":
+        return _adaptive("avg", rank)(a, sizes)
     method = {"nearest": "nearest_neighbor", "nearest-exact": "nearest_neighbor", "bicubic": "cubic"}.get(
         mode, "linear"
     )

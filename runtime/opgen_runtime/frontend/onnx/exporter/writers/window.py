@@ -88,7 +88,10 @@ def _pool(operator: str, spatial: int) -> Callable[..., Value]:
         layout: str,
         ceil_mode: bool,
         count_include_pad: bool | None = None,
+        divisor_override: int | None = None,
     ) -> Value:
+        if divisor_override is not None:
+            raise NoStandard("sums are divided by what is given")
         kernel, pads = each(pool_size, spatial), ends(padding, spatial)
         if any([pad >= size for pad, size in zip(pads, kernel * 2, strict=True)]):
             raise NoStandard("windows lie in the padding alone")
