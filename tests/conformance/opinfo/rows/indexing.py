@@ -57,12 +57,16 @@ table(
 )
 
 
+_WAYS = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min", "mean": "mean"}
+
+
 @adapts("scatter_reduce")
 def scatter_reduce(a: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True) -> Any:
-    reduction = {"sum": "add", "prod": "mul", "amax": "max", "amin": "min"}.get(reduce)
-    if reduction is None or not include_self:
-        raise NotImplementedError("scatter_elements has no mean, and begins with what there is")
-    return _scatter({None: reduction})(a, dim, index, src)
+    part = src[tuple([slice(0, extent) for extent in index.shape])]
+    if not a.ndim:
+        given = [np.reshape(each, (1,)) for each in (a, index, part)]
+        return scatter_reduce(given[0], 0, *given[1:], reduce, include_self=include_self)[0]
+    return ops.scatter_reduce(a, index, part, axis=dim, reduction=_WAYS[reduce], include_self=include_self)
 
 
 def _along(a: Any, dim: int, index: Any) -> Any:
@@ -78,6 +82,12 @@ def _along(a: Any, dim: int, index: Any) -> Any:
 def index_add(a: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
     source = source if alpha == 1 else source * alpha
     return ops.scatter_elements(a, _along(a, dim, index), source, axis=dim, reduction="add")
+
+
+@adapts("index_reduce")
+def index_reduce(a: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
+    places = _along(a, dim, index) if a.ndim else np.reshape(index, ())
+    return scatter_reduce(a, dim, places, source, reduce, include_self=include_self)
 
 
 @adapts("index_copy")
@@ -114,10 +124,10 @@ def searchsorted(
     side: Any = None,
     sorter: Any = None,
 ) -> Any:
-    if sorter is not None:
-        raise NotImplementedError("searchsorted takes no sorter")
-    found = ops.searchsorted(sequence, values, right=right or side == "right")
-    return np.astype(found, np.int32 if out_int32 else np.int64)
+    values = values if hasattr(values, "shape") else np.asarray(values, sequence.dtype)
+    rows = values if sequence.ndim > 1 else np.reshape(values, (-1,))
+    found = ops.searchsorted(sequence, rows, sorter, right=right or side == "right")
+    return np.astype(np.reshape(found, np.shape(values)), np.int32 if out_int32 else np.int64)
 
 
 @adapts("bucketize")
@@ -150,6 +160,28 @@ def embedding(
     if max_norm is not None:
         raise NotImplementedError("it would write to the weights")
     return np.take(weight, index, axis=0)
+
+
+@adapts("nn.functional.embedding_bag")
+def embedding_bag(
+    weight: Any,
+    index: Any,
+    offsets: Any = None,
+    max_norm: Any = None,
+    mode: str = "mean",
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+    **ignored: Any,
+) -> Any:
+    if max_norm is not None:
+        raise NotImplementedError("it would write to the weights")
+    if offsets is None:
+        offsets = np.arange(0, index.size, index.shape[1])
+    padding = None if padding_idx is None else padding_idx % weight.shape[0]
+    offsets = offsets[:-1] if include_last_offset else offsets
+    factors = None if per_sample_weights is None else np.ravel(per_sample_weights)
+    return ops.embedding_bag(weight, np.ravel(index), offsets, factors, mode=mode, padding_index=padding)
 
 
 @adapts("index_put")
