@@ -40,22 +40,16 @@ def huber_loss(a: Any, target: Any, reduction: str = "mean", delta: float = 1.0)
 
 @adapts(NN + "binary_cross_entropy")
 def binary_cross_entropy(a: Any, target: Any, weight: Any = None, *, reduction: str = "mean") -> Any:
-    return _weighted(ops.bce_loss, a, target, weight, reduction)
+    if weight is None:
+        return ops.bce_loss(a, target, reduction=reduction)
+    return ops.reduced(ops.bce_loss(a, target, reduction="none") * weight, reduction=reduction)
 
 
 @adapts(NN + "binary_cross_entropy_with_logits")
 def bce_with_logits(
     a: Any, target: Any, weight: Any = None, *, reduction: str = "mean", pos_weight: Any = None
 ) -> Any:
-    if pos_weight is not None:
-        raise NotImplementedError("bce_with_logits_loss takes no pos_weight")
-    return _weighted(ops.bce_with_logits_loss, a, target, weight, reduction)
-
-
-def _weighted(op: Callable[..., Any], a: Any, target: Any, weight: Any, reduction: str) -> Any:
-    if weight is None:
-        return op(a, target, reduction=reduction)
-    return ops.reduced(op(a, target, reduction="none") * weight, reduction=reduction)
+    return ops.bce_with_logits_loss(a, target, weight, pos_weight, reduction=reduction)
 
 
 @adapts(NN + "nll_loss")
@@ -70,19 +64,25 @@ def cross_entropy(
     a: Any, target: Any, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:  # fmt: skip
-    if label_smoothing or np.dtype(target.dtype).kind == "f":
-        raise NotImplementedError("of classes that are ints alone")
-    axis = 1 if a.ndim > 1 else 0
-    return nll_loss(
-        ops.log_softmax(a, axis=axis), target, weight, ignore_index=ignore_index, reduction=reduction
-    )
+    if a.ndim == 1:
+        found = cross_entropy(
+            np.expand_dims(a, 0), np.expand_dims(target, 0), weight, ignore_index=ignore_index, reduction=reduction,
+            label_smoothing=label_smoothing,
+        )  # fmt: skip
+        return np.squeeze(found, 0) if reduction == "none" else found
+    if np.dtype(target.dtype).kind == "f":
+        return ops.softmax_cross_entropy(
+            a, target, weight, reduction=reduction, label_smoothing=label_smoothing
+        )
+    return ops.nll_loss(
+        ops.log_softmax(a, axis=1), target, weight, reduction=reduction, ignore_index=ignore_index,
+        label_smoothing=label_smoothing,
+    )  # fmt: skip
 
 
 @adapts(NN + "kl_div")
 def kl_div(a: Any, target: Any, *, reduction: str = "mean", log_target: bool = False) -> Any:
-    if log_target or reduction == "batchmean":
-        raise NotImplementedError("kl_div_loss takes no logarithms of targets")
-    return ops.kl_div_loss(a, target, reduction=reduction)
+    return ops.kl_div_loss(a, target, reduction=reduction, log_targets=log_target)
 
 
 @adapts(NN + "poisson_nll_loss")
@@ -95,9 +95,7 @@ def poisson_nll_loss(
     eps: float = 1e-8,
     reduction: str = "mean",
 ) -> Any:
-    if full or not log_input:
-        raise NotImplementedError("poisson_nll_loss takes logarithms")
-    return ops.poisson_nll_loss(a, target, reduction=reduction)
+    return ops.poisson_nll_loss(a, target, reduction=reduction, log_input=log_input, full=full, epsilon=eps)
 
 
 @adapts(NN + "hinge_embedding_loss")

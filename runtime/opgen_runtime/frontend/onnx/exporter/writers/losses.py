@@ -68,7 +68,18 @@ def soft_margin_loss(to: Nodes, predictions: Value, targets: Value, *, reduction
 
 
 @writes("poisson_nll_loss")
-def poisson_nll_loss(to: Nodes, predictions: Value, targets: Value, *, reduction: str) -> Value:
+def poisson_nll_loss(
+    to: Nodes,
+    predictions: Value,
+    targets: Value,
+    *,
+    reduction: str,
+    log_input: bool,
+    full: bool,
+    epsilon: float,
+) -> Value:
+    if full or not log_input:
+        raise NoStandard("rates, or with the constant")
     loss = to("Sub", to("Exp", predictions), to("Mul", targets, predictions))
     return _reduced(to, loss, reduction, (predictions, targets))
 

@@ -176,7 +176,10 @@ def nll_loss(
     *,
     reduction: str,
     ignore_index: int,
+    label_smoothing: float,
 ) -> Value:
+    if label_smoothing:
+        raise NoStandard("targets are smoothed")
     classes = to.number(predictions.extent(1), targets.dtype)
     below = to("Less", targets, scalar(to, 0, targets), gives="bool")
     outside = to("Or", below, to("GreaterOrEqual", targets, classes, gives="bool"))
