@@ -152,6 +152,19 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = 1.0, dim: int = -1) -> Any:
     return np.trapezoid(y, x, dx, dim)
 
 
+@adapts("cumulative_trapezoid")
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
+    if x is not None and x.ndim == 1:
+        x = np.reshape(x, [-1 if d == dim % y.ndim else 1 for d in range(y.ndim)])
+    places = None if x is None else np.broadcast_to(x, y.shape)
+    return ops.cumulative_trapezoid(y, places, dx=float(dx), axis=dim)
+
+
+@adapts("renorm")
+def renorm(a: Any, p: float, dim: int, maxnorm: float) -> Any:
+    return ops.renorm(a, p=float(p), axis=dim, max_norm=float(maxnorm))
+
+
 @adapts("gradient")
 def gradient(a: Any, *, spacing: Any = None, dim: Any = None, edge_order: int = 1) -> Any:
     parts = spacing if isinstance(spacing, (list, tuple)) else (1 if spacing is None else spacing,)

@@ -219,7 +219,34 @@ def slice_scatter(a: Any, src: Any, dim: int = 0, start: Any = None, end: Any = 
 
 @adapts("nn.functional.pixel_shuffle")
 def pixel_shuffle(a: Any, upscale_factor: int) -> Any:
-    return ops.depth_to_space(a, block_size=upscale_factor, mode="CRD")
+    return _images(lambda x: ops.depth_to_space(x, block_size=upscale_factor, mode="CRD"), a)
+
+
+@adapts("nn.functional.pixel_unshuffle")
+def pixel_unshuffle(a: Any, downscale_factor: int) -> Any:
+    return _images(lambda x: ops.space_to_depth(x, block_size=downscale_factor, mode="CRD"), a)
+
+
+def _images(function: Callable[..., Any], a: Any) -> Any:
+    """What is said of stacks of images, of any number of leading axes."""
+    made = function(np.reshape(a, (int(np.prod(a.shape[:-3])), *a.shape[-3:])))
+    return np.reshape(made, (*a.shape[:-3], *made.shape[1:]))
+
+
+@adapts("nn.functional.channel_shuffle")
+def channel_shuffle(a: Any, groups: int) -> Any:
+    return ops.channel_shuffle(a, groups=groups)
+
+
+@adapts("diag_embed")
+def diag_embed(a: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    return ops.diag_embed(a, offset=offset, axis1=dim1, axis2=dim2)
+
+
+@adapts("diagonal_scatter")
+def diagonal_scatter(a: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    made = ops.matrix_set_diag(np.moveaxis(a, (dim1, dim2), (-2, -1)), src, k=(offset,))
+    return np.moveaxis(made, (-2, -1), (dim1, dim2))
 
 
 @adapts("nn.functional.unfold")

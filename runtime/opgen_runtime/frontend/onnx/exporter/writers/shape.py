@@ -109,7 +109,9 @@ def depth_to_space(to: Nodes, data: Value, *, block_size: int, layout: str, mode
 
 
 @writes("space_to_depth")
-def space_to_depth(to: Nodes, data: Value, *, block_size: int, layout: str) -> Value:
+def space_to_depth(to: Nodes, data: Value, *, block_size: int, layout: str, mode: str) -> Value:
+    if mode != "DCR":
+        raise NoStandard("the channels come first")
     found = to("SpaceToDepth", laid(to, data, layout, "NCHW"), blocksize=block_size)
     return laid_back(to, found, "NCHW", layout)
 
