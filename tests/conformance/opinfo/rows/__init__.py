@@ -1,5 +1,14 @@
 """The adapters, by families; importing this registers all of them."""
 
-from . import elementwise, indexing, losses, networks, products, reductions, shapes
+from . import elementwise, indexing, linear_algebra, losses, networks, products, reductions, shapes
 
-__all__ = ["elementwise", "indexing", "losses", "networks", "products", "reductions", "shapes"]
+__all__ = [
+    "elementwise",
+    "indexing",
+    "linear_algebra",
+    "losses",
+    "networks",
+    "products",
+    "reductions",
+    "shapes",
+]

@@ -1,0 +1,104 @@
+"""Factors of matrices, and what is solved by them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from opgen_runtime import ops
+
+from ..adapter import adapts, table
+
+np: Any = numpy
+
+table({"linalg.inv": np.linalg.inv, "linalg.det": np.linalg.det, "linalg.slogdet": np.linalg.slogdet,
+       "linalg.cond": np.linalg.cond, "linalg.tensorinv": np.linalg.tensorinv,
+       "logdet": lambda a: np.log(np.linalg.det(a))})  # fmt: skip
+
+
+@adapts("cholesky", "linalg.cholesky")
+def cholesky(a: Any, upper: bool = False) -> Any:
+    return ops.cholesky(a, upper=upper)
+
+
+@adapts("linalg.qr")
+def linalg_qr(a: Any, mode: str = "reduced") -> Any:
+    return np.linalg.qr(a, mode)
+
+
+@adapts("qr")
+def qr(a: Any, some: bool = True) -> Any:
+    return np.linalg.qr(a, "reduced" if some else "complete")
+
+
+@adapts("linalg.lu")
+def lu(a: Any, *, pivot: bool = True) -> Any:
+    packed, _, permutation = ops.lu(a)
+    rows, columns = a.shape[-2:]
+    inner = min(rows, columns)
+    one, zero = a.dtype.type(1), a.dtype.type(0)
+    rows_of = np.swapaxes(ops.one_hot(permutation, one, zero, depth=rows), -1, -2)
+    lower = np.tril(packed[..., :inner], -1) + np.eye(rows, inner, dtype=a.dtype)
+    return rows_of, lower, np.triu(packed[..., :inner, :])
+
+
+@adapts("linalg.lu_factor")
+def lu_factor(a: Any, *, pivot: bool = True) -> Any:
+    packed, pivots, _ = ops.lu(a)
+    return packed, pivots + np.int32(1)
+
+
+def _together(*arrays: Any) -> list[Any]:
+    """Stacks of matrices whose leading axes are broadcast together."""
+    batch = np.broadcast_shapes(*[each.shape[:-2] for each in arrays])
+    return [np.broadcast_to(each, (*batch, *each.shape[-2:])) for each in arrays]
+
+
+@adapts("linalg.solve")
+def solve(a: Any, b: Any, *, left: bool = True) -> Any:
+    if b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1]):
+        return solve(a, np.expand_dims(b, -1), left=left)[..., 0]
+    if not left:
+        return np.swapaxes(solve(np.swapaxes(a, -1, -2), np.swapaxes(b, -1, -2)), -1, -2)
+    return ops.solve(*_together(a, b))
+
+
+@adapts("linalg.solve_triangular")
+def solve_triangular(a: Any, b: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+    sides = _together(a, b if left else np.swapaxes(b, -1, -2))
+    made = ops.solve_triangular(*sides, lower=not upper, transposed=not left, unit_diagonal=unitriangular)
+    return made if left else np.swapaxes(made, -1, -2)
+
+
+@adapts("triangular_solve")
+def triangular_solve(
+    b: Any, a: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> Any:
+    left, right = _together(a, b)
+    made = ops.solve_triangular(
+        left, right, lower=not upper, transposed=transpose, unit_diagonal=unitriangular
+    )
+    return made, left
+
+
+@adapts("cholesky_solve")
+def cholesky_solve(b: Any, factor: Any, upper: bool = False) -> Any:
+    left, right = _together(factor, b)
+    half = ops.solve_triangular(left, right, lower=not upper, transposed=upper)
+    return ops.solve_triangular(left, half, lower=not upper, transposed=not upper)
+
+
+@adapts("cholesky_inverse")
+def cholesky_inverse(factor: Any, upper: bool = False) -> Any:
+    return cholesky_solve(np.eye(factor.shape[-1], dtype=factor.dtype), factor, upper)
+
+
+@adapts("linalg.tensorsolve")
+def tensorsolve(a: Any, b: Any, dims: Any = None) -> Any:
+    return np.linalg.tensorsolve(a, b, dims)
+
+
+@adapts("cdist")
+def cdist(a: Any, b: Any, p: float = 2.0, compute_mode: str = "") -> Any:
+    return ops.cdist(*_together(a, b), p=float(p))
