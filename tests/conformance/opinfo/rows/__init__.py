@@ -1,12 +1,13 @@
 """The adapters, by families; importing this registers all of them."""
 
-from . import elementwise, indexing, linear_algebra, losses, networks, products, reductions, shapes
+from . import elementwise, indexing, linear_algebra, losses, masked, networks, products, reductions, shapes
 
 __all__ = [
     "elementwise",
     "indexing",
     "linear_algebra",
     "losses",
+    "masked",
     "networks",
     "products",
     "reductions",

@@ -1,0 +1,73 @@
+"""Reductions of the elements that a mask names, which numpy calls `where=`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from ..adapter import adapts, dims, table
+
+np: Any = numpy
+
+
+def _where(mask: Any) -> Any:
+    return True if mask is None else mask
+
+
+def _accumulated(function: Callable[..., Any]) -> Callable[..., Any]:
+    def reduce(a: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
+        return function(a, axis=dims(dim), dtype=dtype, keepdims=keepdim, where=_where(mask))
+
+    return reduce
+
+
+table({"masked.sum": _accumulated(np.sum), "masked.prod": _accumulated(np.prod)})
+
+
+def _extreme(function: Callable[..., Any], sign: int) -> Callable[..., Any]:
+    def reduce(a: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
+        given = a if dtype is None else np.astype(a, dtype)
+        is_float = np.dtype(given.dtype).kind not in "iu"
+        limits = None if is_float else np.iinfo(given.dtype)
+        neutral = -sign * np.inf if limits is None else (limits.min if sign > 0 else limits.max)
+        return function(given, axis=dims(dim), keepdims=keepdim, initial=neutral, where=_where(mask))
+
+    return reduce
+
+
+table({"masked.amax": _extreme(np.max, 1), "masked.amin": _extreme(np.min, -1)})
+
+
+def _count(a: Any, axis: Any, mask: Any) -> Any:
+    return np.sum(np.ones_like(a, dtype=np.int64), axis=axis, keepdims=True, where=_where(mask))
+
+
+def _floats(a: Any, dtype: Any) -> Any:
+    kept = np.dtype(a.dtype).kind not in "iub"
+    return np.astype(a, np.dtype(dtype)) if dtype is not None else a if kept else np.astype(a, np.float32)
+
+
+@adapts("masked.mean")
+def mean(a: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
+    given, axis = _floats(a, dtype), dims(dim)
+    found = np.sum(given, axis=axis, keepdims=True, where=_where(mask)) / np.astype(
+        _count(given, axis, mask), given.dtype
+    )
+    return found if keepdim else np.squeeze(found, axis)
+
+
+def _variance(
+    a: Any, dim: Any = None, unbiased: Any = None, *, correction: Any = None, keepdim: bool = False, dtype: Any = None,
+    mask: Any = None,
+) -> Any:  # fmt: skip
+    given, axis = _floats(a, dtype), dims(dim)
+    off = given - mean(given, dim, keepdim=True, mask=mask)
+    less = float(unbiased is not False) if correction is None else correction
+    count = np.maximum(np.astype(_count(given, axis, mask), given.dtype) - less, 0)
+    found = np.sum(off * off, axis=axis, keepdims=True, where=_where(mask)) / count
+    return found if keepdim else np.squeeze(found, axis)
+
+
+table({"masked.var": _variance, "masked.std": lambda *args, **named: np.sqrt(_variance(*args, **named))})
