@@ -34,6 +34,7 @@ from .proofs.remainder import sound_part
 from .proofs.run import Checked, failures, run
 from .proofs.trials import Trials
 from .signatures.attrs import check_attrs
+from .signatures.decompositions import check_decompositions
 from .signatures.externs import ExternRoots, check_extern, check_kernel
 from .signatures.gradients import check_gradients
 from .signatures.signature import check_signature
@@ -77,6 +78,7 @@ def check_op(
                 op.reference, [*arguments, *lost], outputs, op.reference.place, diagnostics
             )
         gradients = check_gradients(op, namespace, known_ops, diagnostics)
+        decompositions = check_decompositions(op, namespace, known_ops, diagnostics)
         upgrades = check_upgrades(op, roots, known_ops, diagnostics)
         cases = check_cases(op, attrs, diagnostics)
         called = callees.of(op, diagnostics)
@@ -136,6 +138,7 @@ def check_op(
             traits=op.traits,
             strategy=strategy,
             gradients=gradients,
+            decompositions=decompositions,
             gradient_kinds=gradient_kinds(op, trials, checked.bound, gradients),
             pattern=pattern,
             pattern_reason=reason,

@@ -160,6 +160,16 @@ class StrategyPart(_Part):
     )
 
 
+class DecomposePart(_Part):
+    """Other ops that a call of known sizes becomes."""
+
+    when: Filled | None = Field(None, description="For which sizes and attrs.", examples=["N > 64"])
+    into: Filled = Field(
+        description="Lines `name = ...` of calls of ops, which bind the results.",
+        examples=["out = matmul(a, b)"],
+    )
+
+
 class GradientPart(_Part):
     """What is said of a gradient that is derived."""
 
@@ -302,6 +312,11 @@ class DeclarationPart(_Part):
     )
     strategy: list[StrategyPart] = Field(
         [], description="Implementations, with conditions.", examples=["[{name: rows, schedule: reduce}]"]
+    )
+    decompose: list[DecomposePart] = Field(
+        [],
+        description="Other ops that a call of known sizes becomes; the first that applies.",
+        examples=["[{when: N > 64, into: out = matmul(a, b)}]"],
     )
     grad: Annotated[dict[str, Filled], EmptyIsMapping] = Field(
         {}, description="Gradients in terms of ops, by input.", examples=["{data: grad * out}"]

@@ -1,4 +1,4 @@
-"""Expressions of calls of ops: what declared gradients and upgrades are made of."""
+"""Expressions of calls of ops: what declared gradients, decompositions and upgrades are made of."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..diagnostics import Diagnostics, did_you_mean
 from ..document import TextNode
 from .convert import Rejected
 from .text import Text, make_text, parse_python
-from .translate import at, make_lambda, name
+from .translate import at, make_arguments, make_lambda, name
 
 _OPERATORS: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.MatMult)
 
@@ -37,6 +37,46 @@ def op_expression(
     return make_lambda([known for known in names if known in converter.used], body, node.place)
 
 
+def op_lines(
+    node: TextNode,
+    title: str,
+    names: Sequence[str],
+    outputs: Sequence[str],
+    known_ops: Mapping[str, str],
+    diagnostics: Diagnostics,
+) -> ast.FunctionDef | None:
+    """`def <title>(<the names that it uses>): ...` of lines `name = <calls of ops>`, which bind the outputs, or None.
+
+    What is wrong is reported.  The function gives the output, a tuple of several.
+    """
+    text = make_text(node, one_line="\n" not in node.value.strip())
+    tree = parse_python(text, diagnostics)
+    if tree is None:
+        return None
+    converter = _OpCalls(text, names, known_ops, diagnostics)
+    try:
+        body = [converter.line(statement) for statement in tree.body]
+    except Rejected:
+        return None
+    missing = [output for output in outputs if output not in converter.bound]
+    if missing:
+        diagnostics.error("undefined", f"the output `{missing[0]}` is never defined", node.place)
+        return None
+    results = [name(output, node.place) for output in outputs]
+    result = results[0] if len(results) == 1 else at(ast.Tuple(list(results), ast.Load()), node.place)
+    body.append(at(ast.Return(result), node.place))
+    arguments = make_arguments([known for known in names if known in converter.used], node.place)
+    return at(ast.FunctionDef(title, arguments, body, [], returns=None, type_comment=None), node.place)
+
+
+def called_ops(function: ast.FunctionDef) -> set[str]:
+    """The ops that a function of `op_lines` calls, by their names in the registry."""
+    makers = [node.func for node in ast.walk(function) if isinstance(node, ast.Call)]
+    named = {each.attr for each in makers if isinstance(each, ast.Attribute)}
+    keys = [each.slice for each in makers if isinstance(each, ast.Subscript)]
+    return named | {str(key.value) for key in keys if isinstance(key, ast.Constant)}
+
+
 class _OpCalls:
     """Rebuilds calls of ops (`_d.ops.<name>`, of a namespace `_d.ops["<full name>"]`), operators, names, literals."""
 
@@ -48,10 +88,31 @@ class _OpCalls:
         self.known_ops = known_ops
         self.diagnostics = diagnostics
         self.used: set[str] = set()
+        self.bound: set[str] = set()
 
     def reject(self, node: ast.AST, code: str, message: str, hint: str | None = None) -> Rejected:
         self.diagnostics.error(code, message, self.text.place(node), hint)
         return Rejected()
+
+    def line(self, node: ast.stmt) -> ast.stmt:
+        """`name = expression`, or `a, b = expression`."""
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+            raise self.reject(node, "not-in-language", "a line is `name = expression`")
+        value = self.expression(node.value)
+        target = node.targets[0]
+        targets = target.elts if isinstance(target, ast.Tuple) else [target]
+        for each in targets:
+            if not isinstance(each, ast.Name):
+                raise self.reject(each, "not-in-language", "what is bound is a name")
+            if each.id in self.names or each.id in self.bound:
+                raise self.reject(each, "duplicate-name", f"the name `{each.id[:60]}` is bound already")
+            self.bound.add(each.id)
+        place = self.text.place(node)
+        stored = [at(ast.Name(each.id, ast.Store()), place) for each in targets if isinstance(each, ast.Name)]
+        bound = (
+            at(ast.Tuple(list(stored), ast.Store()), place) if isinstance(target, ast.Tuple) else stored[0]
+        )
+        return at(ast.Assign([bound], value, None), place)
 
     def expression(self, node: ast.expr) -> ast.expr:
         place = self.text.place(node)
@@ -59,8 +120,10 @@ class _OpCalls:
             case ast.Name(id=text) if text in self.names:
                 self.used.add(text)
                 return name(text, place)
+            case ast.Name(id=text) if text in self.bound:
+                return name(text, place)
             case ast.Name(id=text):
-                hint = did_you_mean(text, self.names)
+                hint = did_you_mean(text, [*self.names, *self.bound])
                 raise self.reject(node, "unknown-name", f"nothing binds the name `{text[:60]}`", hint)
             case ast.Constant(value=bool() | int() | float() | str() | None as value):
                 return at(ast.Constant(value), place)
@@ -68,6 +131,9 @@ class _OpCalls:
                 return at(ast.UnaryOp(op, self.expression(operand)), place)
             case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _OPERATORS):
                 return at(ast.BinOp(self.expression(left), op, self.expression(right)), place)
+            case ast.IfExp(test=test, body=then, orelse=otherwise):
+                chosen = [self.expression(each) for each in (test, then, otherwise)]
+                return at(ast.IfExp(*chosen), place)
             case ast.Tuple(elts=items):
                 return at(ast.Tuple([self.expression(item) for item in items], ast.Load()), place)
             case ast.Call(func=ast.Name(id=text)):

@@ -32,7 +32,7 @@ def read_facts(source: Source) -> tuple[Facts, ...] | None:
 
 
 def _facts(document: Document, name: TextNode, parent: str | None) -> Facts:
-    naming_ops = [document.root.get(key) for key in ("grad", "upgrades")]
+    naming_ops = [document.root.get(key) for key in ("decompose", "grad", "upgrades")]
     called = {word for node in naming_ops for text in _texts(node) for word in _NAME.findall(text)}
     externs = dict.fromkeys(text for text in _texts(document.root) if _EXTERN.fullmatch(text))
     abstract = document.root.get("abstract")

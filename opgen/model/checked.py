@@ -230,6 +230,15 @@ class CheckedGradient:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedDecomposition:
+    """An entry of `decompose:`: `def decompose_<k>(a, ..., N)` gives the results, in terms of ops."""
+
+    when: ast.Lambda | None
+    when_text: str | None
+    into: ast.FunctionDef
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedUpgrade:
     """The arguments of `Upgrade(...)`, and the version that is upgraded."""
 
@@ -293,6 +302,7 @@ class CheckedOp:
     refused: tuple[Refusal, ...] = ()  # cases of a wrong dtype or shape
     version: int = 1  # a new one for each change that breaks callers
     upgrades: tuple[CheckedUpgrade, ...] = ()  # from the oldest version
+    decompositions: tuple[CheckedDecomposition, ...] = ()
     calls: tuple[str, ...] = ()  # the ops that `compute` calls, by their names in the registry
     callees: Mapping[str, CheckedCallee] = field(
         default_factory=dict

@@ -111,6 +111,13 @@ class GradientDef:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class DecompositionDef:
+    when: s.Expression | None
+    when_text: str | None
+    into: TextNode
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class SavedAttrDef:
     name: str
     place: Place
@@ -173,6 +180,7 @@ class OpDef:
     pattern: TextNode | None
     strategy: tuple[StrategyDef, ...]
     gradients: tuple[GradientDef, ...]
+    decompositions: tuple[DecompositionDef, ...]
     upgrades: tuple[UpgradeDef, ...]  # from the oldest version
     reference: TextNode | None
     tests: tuple[CaseDef, ...]

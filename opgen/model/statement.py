@@ -17,6 +17,7 @@ from opgen_runtime.operator.attrs import AttrObject, object_text
 from .checked import (
     BoundRule,
     CheckedAttr,
+    CheckedDecomposition,
     CheckedInput,
     CheckedOutput,
     CheckedSignature,
@@ -122,6 +123,12 @@ def strategy_tree(entry: CheckedStrategy) -> ast.Call:
     given = _given(target=entry.target, schedule=entry.schedule, kernel=entry.kernel)
     layouts = {"layouts": dict(entry.layouts)} if entry.layouts else {}
     return call("_d.StrategyEntry", entry.name, **given, **when, **plevel, **layouts)
+
+
+def decomposition_tree(entry: CheckedDecomposition) -> ast.Call:
+    """`_d.Decomposition(...)`."""
+    when = {} if entry.when is None else {"when": entry.when, "when_text": entry.when_text}
+    return call("_d.Decomposition", name_of(entry.into.name), **when)
 
 
 def upgrade_tree(entry: CheckedUpgrade) -> ast.Call:

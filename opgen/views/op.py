@@ -14,6 +14,7 @@ from ..model import CheckedAttr, CheckedOp
 from ..model.statement import (
     attr_tree,
     call,
+    decomposition_tree,
     name_of,
     signature_options,
     signature_parts,
@@ -47,6 +48,7 @@ class OpView:
     type_key: str
     fields: tuple[FieldView, ...]
     compute: str | None  # the whole function; None: an extern
+    decompositions: tuple[str, ...]  # the whole functions of `decompose:`
     declaration: str  # `_d.declare(...)`
     wrapper: WrapperView
 
@@ -64,6 +66,7 @@ def op_view(op: CheckedOp, namespace: str = "") -> OpView:
         type_key=literal(f"attrs.{qualified}"),
         fields=tuple(_field(attr, _unsaid(attr.doc, printed.parameters.get(attr.name))) for attr in op.attrs),
         compute=None if op.compute is None else function_text(op.compute),
+        decompositions=tuple(function_text(entry.into) for entry in op.decompositions),
         declaration=line_of(_declaration(op, attrs_class, namespace, printed)),
         wrapper=wrapper,
     )
@@ -121,6 +124,8 @@ def _declaration(op: CheckedOp, attrs_class: str | None, namespace: str, printed
         options["traits"] = dict(op.traits)
     if op.gradients:
         options["gradients"] = {each.input: each.function for each in op.gradients}
+    if op.decompositions:
+        options["decompositions"] = tuple(decomposition_tree(entry) for entry in op.decompositions)
     if op.strategy:
         options["strategy"] = tuple(strategy_tree(entry) for entry in op.strategy)
     if plain(op.doc) != printed.text:

@@ -12,6 +12,7 @@ from ...diagnostics import Diagnostics, Place, did_you_mean
 from ...document import Declaration, DeclarationPart, ListNode, Node, TextNode
 from ...document.schema import (
     AttrPart,
+    DecomposePart,
     InputPart,
     LayoutPart,
     OutputPart,
@@ -25,6 +26,7 @@ from ...expression.parse import parse_block, parse_expression, parse_member_rang
 from ...model.opdef import (
     AttrDef,
     CaseDef,
+    DecompositionDef,
     DTypeDef,
     DynamicDef,
     GradientDef,
@@ -95,6 +97,8 @@ class _Definer:
         extern, expression = (None, None) if part.compute is None else (part.compute.python, part.compute.te)
         self.key = "strategy"
         strategy = tuple(self._strategy(entry) for entry in part.strategy)
+        self.key = "decompose"
+        decompositions = tuple(self._decomposition(entry) for entry in part.decompose)
         return OpDef(
             name=part.op.value,
             place=part.op.place,
@@ -123,6 +127,7 @@ class _Definer:
             pattern=part.pattern,
             strategy=strategy,
             gradients=tuple(GradientDef(n, self._at("grad", n), text) for n, text in part.grad.items()),
+            decompositions=decompositions,
             upgrades=self._upgrades(),
             reference=part.reference,
             tests=self._tests(),
@@ -291,6 +296,10 @@ class _Definer:
         return StrategyDef(
             part.name, part.target, part.schedule, part.kernel, when, text, part.plevel, part.layouts
         )
+
+    def _decomposition(self, part: DecomposePart) -> DecompositionDef:
+        when = None if part.when is None else self._expression(part.when)
+        return DecompositionDef(when, _text(part.when), part.into)
 
     def _upgrades(self) -> tuple[UpgradeDef, ...]:
         found: list[UpgradeDef] = []

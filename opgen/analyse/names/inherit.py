@@ -97,6 +97,9 @@ def _ancestry(chain: list[MapNode], names: list[str], known: Mapping[str, Docume
 def called_ops(root: MapNode) -> list[str]:
     """The names of ops that a document may call to compute, as a glance at the text shows them."""
     texts = [(root.get("compute"), _OP_CALL), (root.get("composed"), _CALL)]
+    decompose = root.get("decompose")
+    entries = decompose.items if isinstance(decompose, ListNode) else ()
+    texts += [(entry.get("into"), _CALL) for entry in entries if isinstance(entry, MapNode)]
     return sorted(
         {name for node, call in texts if isinstance(node, TextNode) for name in call.findall(node.value)}
     )

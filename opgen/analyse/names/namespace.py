@@ -45,6 +45,9 @@ def resolve_names(op: OpDef, diagnostics: Diagnostics) -> Namespace:
     for entry in op.strategy:
         if entry.when is not None:
             checker.check(entry.when, REQUIRE, {})
+    for decomposition in op.decompositions:
+        if decomposition.when is not None:
+            checker.check(decomposition.when, REQUIRE, {})
     _check_outputs(op, checker)
     if op.compute is not None:
         partial = "compute" in op.partial or "outputs" in op.partial

@@ -5,6 +5,7 @@ attrs.py       attrs and their bounds
 relations.py   the relations that `type_relation:` may name
 signature.py   operands, rules and results
 tests.py       `tests:` as values
+decompositions.py  `decompose:` as functions of calls of ops
 gradients.py   `grad:` as calls of ops
 upgrades.py    `upgrades:` as functions of attrs and calls of ops
 externs.py       `python:` references, found without importing them

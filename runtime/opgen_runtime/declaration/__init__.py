@@ -6,6 +6,7 @@ declaration.py    OpDeclaration and StrategyEntry: the statement as data
 upgrade.py        calls that an older version of an op saved, as calls of today's
 declare.py        register(...): what the registry is told; call(...): what wrappers do
 contract.py       running a compute for one call, held to its binding
+decomposition.py  the ops that a declaration says a call of known sizes becomes
 stated.py         what computes a call, of a declared op or of one registered by hand
 operands.py       what may be asked of the values of test operands
 evaluate.py       the tensors of one call, and its value by numpy

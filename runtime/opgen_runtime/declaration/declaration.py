@@ -33,6 +33,19 @@ class StrategyEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Decomposition:
+    """One entry of a declaration's `decompose:`: the ops that a call of known sizes becomes, where `when` holds.
+
+    `into`: expressions of the operands to the result, a tuple of several; the names of its parameters say which names
+    of the binding it needs, as those of `when` do, whose source is `when_text`.
+    """
+
+    into: Callable[..., Any]
+    when: Callable[..., Any] | None = None
+    when_text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Upgrade:
     """One entry of a declaration's `upgrades:`: how a call of one version becomes one of the next.
 
@@ -56,10 +69,11 @@ class OpDeclaration:
 
     `arity`: the number of operands, -1 if it varies.  `compute`: the index-level definition, or None where `extern`
     names a hand-written function `package.module:function(*arrays, **attrs)`, or `te` one of te tensors.  `traits`:
-    plain data that passes read.  `gradients`: declared ones, by input, as functions of expressions.  `source`: the file
-    of the declaration.  `digest`: of the declaration with all that it extends.  `namespace`: the project's, "" for the
-    built-in ops.  `version`: a greater one for each change that broke callers; `upgrades`: by the version that is
-    upgraded.  `calls`: the ops that `compute` calls, by their names in the registry.
+    plain data that passes read.  `gradients`: declared ones, by input, as functions of expressions;
+    `decompositions`: other ops that calls become, by the first that applies.  `source`: the file of the declaration.
+    `digest`: of the declaration with all that it extends.  `namespace`: the project's, "" for the built-in ops.
+    `version`: a greater one for each change that broke callers; `upgrades`: by the version that is upgraded.
+    `calls`: the ops that `compute` calls, by their names in the registry.
     Of a derived op `base` is the op whose derivative it is, and `derive` makes the tensors:
     `(binding, operands) -> tensors`.
     """
@@ -85,6 +99,7 @@ class OpDeclaration:
     base: OpDeclaration | None = None
     derive: Callable[..., Any] | None = None
     calls: tuple[str, ...] = ()
+    decompositions: tuple[Decomposition, ...] = ()
 
     @property
     def full_name(self) -> str:

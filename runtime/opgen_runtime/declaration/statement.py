@@ -53,7 +53,7 @@ from ..operator import (
     attr,
     document_attrs,
 )
-from .declaration import OpDeclaration, StrategyEntry, Upgrade, called
+from .declaration import Decomposition, OpDeclaration, StrategyEntry, Upgrade, called
 from .declare import MAKE, call, register
 from .documentation import Documentation, documentation_of
 
@@ -74,8 +74,8 @@ ops: Final = _Ops()
 
 
 __all__ = [
-    "Any", "Attrs", "Bound", "Call", "Dim", "ExprLike", "Input", "OpPattern", "Output", "Part", "Require",
-    "Sequence", "Spread", "Static", "StrategyEntry", "Upgrade", "attr", "call", "called", "declare", "let",
+    "Any", "Attrs", "Bound", "Call", "Decomposition", "Dim", "ExprLike", "Input", "OpPattern", "Output", "Part",
+    "Require", "Sequence", "Spread", "Static", "StrategyEntry", "Upgrade", "attr", "call", "called", "declare", "let",
     "let_names", "ops", "signature",
 ]  # fmt: skip
 
@@ -105,6 +105,7 @@ def declare(
     version: int = 1,
     upgrades: Mapping[int, Upgrade] | None = None,
     calls: tuple[str, ...] = (),
+    decompositions: tuple[Decomposition, ...] = (),
 ) -> Op:
     """Declares the op that `function` calls: its name is the function's, its parts those of `Signature` in order.
 
@@ -137,6 +138,7 @@ def declare(
         version=version,
         upgrades=upgrades or {},
         calls=calls,
+        decompositions=decompositions,
     )
     return register(declaration, function.__globals__["__file__"])
 

@@ -41,6 +41,7 @@ from .declared import (
     SimplifyAlgebra,
     SimplifyExpr,
 )
+from .decompose_ops import DecomposeOps
 from .define import PassMaker, all_passes, function_pass, module_pass
 from .defuse_ops import DefuseOps
 from .eliminate_common_subexpr import EliminateCommonSubexpr
@@ -80,7 +81,7 @@ __all__ = [
     "AlterOpLayout", "AnnotateTarget", "BackwardFoldScaleAxis", "CanonicalizeCast", "CanonicalizeOps",
     "CombineParallelBatchMatmul",
     "CombineParallelConv2D", "CombineParallelDense", "ConfigKey", "ConvertLayout", "DeadCodeElimination",
-    "DefuseOps", "DiffIR",
+    "DecomposeOps", "DefuseOps", "DiffIR",
     "DivToMul", "DynamicToStatic", "EliminateCommonSubexpr", "EtaExpand", "Evaluator", "FastMath",
     "FirstOrderGradient", "FlattenAtrousConv", "FoldConstant", "FoldExplicitPadding",
     "FoldScaleAxis",

@@ -216,7 +216,7 @@ def test_lets_fuse_as_what_they_are() -> None:
 BY_LEVEL = {
     0: "LowerExternalFunctions Inline RemoveUnusedFunctions InferType SimplifyInference FoldStatic SimplifyExpr "
     "DivToMul FuseOps",
-    1: "ToGraphNormalForm DeadCodeElimination",
+    1: "ToGraphNormalForm DecomposeOps DeadCodeElimination",
     2: "IntegerProducts FoldConstant",
     3: "CanonicalizeOps FoldScaleAxis FoldShift AlterOpLayout EliminateCommonSubexpr CanonicalizeCast",
     4: "CombineParallelConv2D CombineParallelDense CombineParallelBatchMatmul FastMath",
