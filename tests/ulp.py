@@ -99,6 +99,15 @@ def _bessel(function: Callable[[mpf], mpf]) -> Callable[[mpf], mpf]:
     return lambda x: _in_200_bits(function, x) if abs(x) < 1e5 else mpmath.nan
 
 
+def _bessel_above_0(function: Callable[[mpf], mpf]) -> Callable[[mpf], mpf]:
+    return lambda x: _in_200_bits(function, x) if 0 < x < 1e5 else mpmath.nan
+
+
+def _modulus(order: int) -> Callable[[mpf], mpf]:
+    """How far J and Y swing about an operand; at most 1, since J stays so near 0, where Y has its pole."""
+    return lambda x: min(mpf(1), abs(mpmath.hankel1(order, abs(x)))) if x else mpf(0)
+
+
 def _in_200_bits(function: Callable[[mpf], mpf], x: mpf) -> mpf:
     with mpmath.workprec(200):
         return function(x)
@@ -122,9 +131,22 @@ EXACT: dict[str, Callable[[mpf], mpf]] = {
     "i0": _bessel(lambda x: mpmath.besseli(0, x)), "i1": _bessel(lambda x: mpmath.besseli(1, x)),
     "i0e": _bessel(lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x))),
     "i1e": _bessel(lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x))),
+    "j0": _bessel(lambda x: mpmath.besselj(0, x)), "j1": _bessel(lambda x: mpmath.besselj(1, x)),
+    "y0": _bessel_above_0(lambda x: mpmath.bessely(0, x)), "y1": _bessel_above_0(lambda x: mpmath.bessely(1, x)),
+    "k0": _bessel_above_0(lambda x: mpmath.besselk(0, x)), "k1": _bessel_above_0(lambda x: mpmath.besselk(1, x)),
+    "k0e": _bessel_above_0(lambda x: mpmath.besselk(0, x) * mpmath.exp(x)),
+    "k1e": _bessel_above_0(lambda x: mpmath.besselk(1, x) * mpmath.exp(x)),
+    "spherical_bessel_j0": mpmath.sinc,
     "sinc": mpmath.sincpi, "log_sigmoid": lambda x: -mpmath.log1p(mpmath.exp(-x)),
 }  # fmt: skip
 """Op (with `approximate` in parentheses) -> the function that it means."""
+SWINGS: dict[str, Callable[[mpf], mpf]] = {
+    "j0": _modulus(0),
+    "j1": _modulus(1),
+    "y0": _modulus(0),
+    "y1": _modulus(1),
+}
+"""Op -> how far it swings: about its zeros, which are beyond 1/2, the error counts in units of that."""
 
 
 def samples(dtype: np.dtype, count: int, seed: int = 0) -> np.ndarray:
@@ -159,8 +181,15 @@ def errors(name: str, x: np.ndarray) -> Iterator[tuple[float, float, float]]:
             elif not np.isfinite(result):
                 error = np.inf
             else:
-                error = float(abs(mpf(result) - exact) / _spacing(exact, x.dtype, step))
+                error = float(abs(mpf(result) - exact) / _spacing(_size(name, operand, exact), x.dtype, step))
             yield operand, result, error
+
+
+def _size(name: str, operand: float, exact: mpf) -> mpf:
+    """What the error of a result is small beside."""
+    if name not in SWINGS or abs(operand) < 0.5:
+        return exact
+    return max(abs(exact), _in_200_bits(SWINGS[name], mpf(operand)))
 
 
 def _exact(function: Callable[[mpf], mpf], operand: float) -> mpf | None:

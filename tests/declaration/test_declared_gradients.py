@@ -37,6 +37,7 @@ INPUTS = {
     "softmax": ROWS, "fast_softmax": ROWS, "log_softmax": ROWS,
     "erfinv": {"data": "float64[3, 5] in -0.5..0.5"}, "ndtr": ROWS, "ndtri": SHARES,
     "lgamma": SHARES, "digamma": SHARES, "hypot": PAIR,
+    "j0": ROWS, "y0": SHARES, "y1": SHARES, "k0": SHARES, "k1": SHARES,
     "tanhshrink": ROWS, "logit": SHARES,
     "logaddexp": PAIR, "logaddexp2": PAIR, "xlogy": POSITIVE, "xlog1py": POSITIVE,
     "clip": ROWS, "softplus": ROWS, "softsign": ROWS,

@@ -34,6 +34,11 @@ def scaled_slope(order: int, x: mpf) -> mpf:
     return scale * (bessel_slope(order, x) - mpmath.sign(x) * mpmath.besseli(order, x))
 
 
+def scaled_k_slope(order: int, x: mpf) -> mpf:
+    near = mpmath.besselk(order, x) - (mpmath.besselk(abs(order - 1), x) + mpmath.besselk(order + 1, x)) / 2
+    return mpmath.exp(x) * near
+
+
 SLOPES: dict[str, tuple[Slope, Sequence[float]]] = {
     "erfc": (lambda x: -2 / mpmath.sqrt(mpmath.pi) * mpmath.exp(-x * x), (-5, -0.3, 0.0, 1e-9, 2.0, 8.0)),
     "erfinv": (
@@ -54,6 +59,15 @@ SLOPES: dict[str, tuple[Slope, Sequence[float]]] = {
     "i1": (lambda x: bessel_slope(1, x), (-60.0, -7.0, 1e-6, 0.5, 7.9, 9.0, 80.0)),
     "i0e": (lambda x: scaled_slope(0, x), (-600.0, -7.0, 0.5, 7.9, 9.0, 80.0)),
     "i1e": (lambda x: scaled_slope(1, x), (-600.0, -7.0, 0.5, 7.9, 9.0, 80.0)),
+    "j0": (lambda x: -mpmath.besselj(1, x), (-60.0, -7.0, 1e-6, 0.5, 7.9, 9.0, 600.0)),
+    "j1": (lambda x: mpmath.besselj(1, x, derivative=1), (-60.0, -7.0, 0.0, 1e-6, 0.5, 7.9, 9.0, 600.0)),
+    "y0": (lambda x: -mpmath.bessely(1, x), (1e-6, 0.5, 7.9, 9.0, 600.0)),
+    "y1": (lambda x: mpmath.bessely(1, x, derivative=1), (1e-6, 0.5, 7.9, 9.0, 600.0)),
+    "k0": (lambda x: -mpmath.besselk(1, x), (1e-6, 0.5, 1.9, 2.1, 60.0)),
+    "k1": (lambda x: -mpmath.besselk(0, x) - mpmath.besselk(1, x) / x, (1e-6, 0.5, 1.9, 2.1, 60.0)),
+    "k0e": (lambda x: scaled_k_slope(0, x), (1e-6, 0.5, 1.9, 2.1, 60.0, 1e4)),
+    "k1e": (lambda x: scaled_k_slope(1, x), (1e-6, 0.5, 1.9, 2.1, 60.0, 1e4)),
+    "spherical_bessel_j0": (lambda x: (mpmath.cos(x) - mpmath.sin(x) / x) / x, (-7.3, 1e-6, 0.4, 0.6, 90.0)),
     "ndtri": (
         lambda p: 1 / normal(mpmath.sqrt(2) * mpmath.erfinv(2 * p - 1)),
         (1e-30, 1e-3, 0.2, 0.5, 0.6, 0.999),

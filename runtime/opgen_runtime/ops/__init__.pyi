@@ -180,6 +180,12 @@ from ._isinf import isinf as isinf
 from ._isnan import isnan as isnan
 from ._isneginf import isneginf as isneginf
 from ._isposinf import isposinf as isposinf
+from ._j0 import j0 as j0
+from ._j1 import j1 as j1
+from ._k0 import k0 as k0
+from ._k0e import k0e as k0e
+from ._k1 import k1 as k1
+from ._k1e import k1e as k1e
 from ._kl_div_loss import kl_div_loss as kl_div_loss
 from ._kthvalue import kthvalue as kthvalue
 from ._l1_loss import l1_loss as l1_loss
@@ -339,6 +345,7 @@ from ._sort import sort as sort
 from ._space_to_batch_nd import space_to_batch_nd as space_to_batch_nd
 from ._space_to_depth import space_to_depth as space_to_depth
 from ._sparse_to_dense import sparse_to_dense as sparse_to_dense
+from ._spherical_bessel_j0 import spherical_bessel_j0 as spherical_bessel_j0
 from ._split import split as split
 from ._sqrt import sqrt as sqrt
 from ._square import square as square
@@ -379,6 +386,8 @@ from ._winograd_conv2d import winograd_conv2d as winograd_conv2d
 from ._winograd_filters import winograd_filters as winograd_filters
 from ._xlog1py import xlog1py as xlog1py
 from ._xlogy import xlogy as xlogy
+from ._y0 import y0 as y0
+from ._y1 import y1 as y1
 from ._yolo_reorg import yolo_reorg as yolo_reorg
 from ._zeros import zeros as zeros
 from ._zeros_like import zeros_like as zeros_like

@@ -29,7 +29,11 @@ table({"digamma": ops.digamma, "erf": ops.erf, "erfc": ops.erfc, "erfinv": ops.e
        "special.entr": ops.entr, "special.i0e": ops.i0e, "special.i1": ops.i1, "special.i1e": ops.i1e,
        "special.log_ndtr": ops.log_ndtr, "special.ndtr": ops.ndtr, "special.ndtri": ops.ndtri,
        "special.xlog1py": ops.xlog1py, "special.modified_bessel_i0": ops.i0,
-       "special.modified_bessel_i1": ops.i1})  # fmt: skip
+       "special.modified_bessel_i1": ops.i1, "special.bessel_j0": ops.j0, "special.bessel_j1": ops.j1,
+       "special.bessel_y0": ops.y0, "special.bessel_y1": ops.y1, "special.modified_bessel_k0": ops.k0,
+       "special.modified_bessel_k1": ops.k1, "special.scaled_modified_bessel_k0": ops.k0e,
+       "special.scaled_modified_bessel_k1": ops.k1e,
+       "special.spherical_bessel_j0": ops.spherical_bessel_j0})  # fmt: skip
 table({"__radd__": lambda a, b: b + a, "__rdiv__": lambda a, b: b / a, "__rmul__": lambda a, b: b * a,
        "__rand__": lambda a, b: b & a, "__ror__": lambda a, b: b | a, "__rxor__": lambda a, b: b ^ a,
        "__rmatmul__": lambda a, b: b @ a, "__rmod__": lambda a, b: b % a, "__rpow__": lambda a, b: b**a,
