@@ -344,7 +344,10 @@ def upsample_bilinear(a: Any, size: Any = None, scale_factor: Any = None) -> Any
 def grid_sample(
     a: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: Any = False
 ) -> Any:
-    return ops.grid_sample(a, grid, method=mode, padding_mode=padding_mode, align_corners=bool(align_corners))
+    places = np.moveaxis(grid, -1, 1)
+    return ops.grid_sample(
+        a, places, method=mode, padding_mode=padding_mode, align_corners=bool(align_corners)
+    )
 
 
 @adapts("grid_sampler_2d", "grid_sampler_3d")

@@ -109,12 +109,15 @@ def upsampling(
 def grid_sample(
     to: Nodes, data: Value, grid: Value, *, method: str, padding_mode: str, align_corners: bool
 ) -> Value:
-    """ONNX has the two coordinates of a place last."""
+    """ONNX has the coordinates of a place last."""
+    rank = data.ndim - 2
+    if rank > 2 and method == "bicubic":
+        raise NoStandard("what runs models takes cubic weights of images alone")
     return to(
         "GridSample",
         data,
-        transposed(to, grid, (0, 2, 3, 1)),
-        mode="nearest" if method == "nearest" else "linear",
+        transposed(to, grid, (0, *range(2, 2 + rank), 1)),
+        mode={"nearest": "nearest", "bicubic": "cubic"}.get(method, "linear"),
         padding_mode=padding_mode,
         align_corners=align_corners,
     )
