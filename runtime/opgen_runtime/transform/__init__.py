@@ -69,6 +69,7 @@ from .merge_compiler_regions import MergeCompilerRegions
 from .merge_composite import MergeComposite
 from .partial_evaluate import PartialEvaluate
 from .partition_graph import PartitionGraph
+from .prune_filter_taps import PruneFilterTaps
 from .remove_unused_functions import RemoveUnusedFunctions
 from .simplify_inference import SimplifyInference
 from .to_a_normal_form import ToANormalForm
@@ -88,7 +89,8 @@ __all__ = [
     "FoldShift", "FoldStatic", "ForwardFoldScaleAxis", "FunctionPass", "FuseOps", "InferType", "Inline",
     "IntegerProducts", "LambdaLift", "Legalize", "LowerExternalFunctions", "MergeCompilerRegions", "MergeComposite",
     "ModulePass", "Option", "PartialEvaluate", "PartitionGraph", "Pass", "PassContext", "PassInfo",
-    "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "RecogniseOps", "RemoveUnusedFunctions", "Sequential",
+    "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "PruneFilterTaps", "RecogniseOps", "RemoveUnusedFunctions",
+    "Sequential",
     "SimplifyAlgebra", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToBasicBlockNormalForm",
     "ToGraphNormalForm", "ToMixedPrecision",
     "VerifyIR",

@@ -217,7 +217,7 @@ BY_LEVEL = {
     0: "LowerExternalFunctions Inline RemoveUnusedFunctions InferType SimplifyInference FoldStatic SimplifyExpr "
     "DivToMul FuseOps",
     1: "ToGraphNormalForm DecomposeOps DeadCodeElimination",
-    2: "IntegerProducts FoldConstant",
+    2: "IntegerProducts FoldConstant PruneFilterTaps",
     3: "CanonicalizeOps FoldScaleAxis FoldShift AlterOpLayout EliminateCommonSubexpr CanonicalizeCast",
     4: "CombineParallelConv2D CombineParallelDense CombineParallelBatchMatmul FastMath",
     5: "Winograd",
