@@ -40,6 +40,10 @@ REASONS: Final = {
         "run/executor/driver.py",
     ): "what builds a program, and what that asks the compiler for",
     (
+        "transform/integer_products.py",
+        "transform/prune_filter_taps.py",
+    ): "how a pass whose rewrites evaluate constants begins",
+    (
         "transform/define.py",
         "transform/define.py",
     ): "one decorator for each kind of pass, of the same parameters",

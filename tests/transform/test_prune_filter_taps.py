@@ -11,6 +11,8 @@ import pytest
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
 from opgen_runtime.base.errors import PassError
+from opgen_runtime.ir import declared
+from opgen_runtime.operator import Op
 from opgen_runtime.operator.types import TensorType
 from opgen_runtime.transform import PassContext, PruneFilterTaps, prune_filter_taps
 from tests.transform.whole import gives
@@ -90,12 +92,14 @@ def test_filters_that_are_given_stay() -> None:
     gives(PruneFilterTaps(), ir.Function((X, w), ops.conv2d(X, w, padding=(6, 6), dilation=(6, 6))))
 
 
-@pytest.mark.parametrize(
-    "named", ["data_layout", {"image": "data_layout"}, {"image": "data_layout", "filters": "groups"}]
-)
-def test_a_declaration_that_names_no_layouts(named: object) -> None:
-    op = SimpleNamespace(name="sharpen", get_attr=lambda name: SimpleNamespace(traits={"taps": named}))
+def test_a_declaration_of_no_two_layouts() -> None:
+    dense = declared(Op.get("dense"))
+    assert dense is not None
+    op = SimpleNamespace(
+        name="sharpen",
+        get_attr=lambda name: SimpleNamespace(traits={"taps": True}, signature=dense.signature),
+    )
     with pytest.raises(
-        PassError, match=r"op sharpen declares taps .*: expected the names of two attrs, layouts"
+        PassError, match="op sharpen declares taps: expected two operands with a layout, found 0"
     ):
-        prune_filter_taps._layouts(op, {"data_layout": "NCHW", "groups": 1})  # type: ignore[arg-type]
+        prune_filter_taps._layouts(op, {})  # type: ignore[arg-type]

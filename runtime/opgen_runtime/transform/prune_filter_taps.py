@@ -2,8 +2,8 @@
 
     conv2d(%x, weight, padding=(24, 24), dilation=(24, 24))  -->  conv2d(%x, weight[:, :, 1:2, 1:2])
 
-    for %x of 14 by 14 and filters of 3 by 3, where conv2d's declaration says
-    `traits: {taps: {image: data_layout, filters: kernel_layout}}`
+    for %x of 14 by 14 and filters of 3 by 3, where conv2d's declaration says `traits: {taps: true}`: its
+operands are an image and filters, each stored by a layout, and `strides`, `dilation` and `padding` are among its attrs.
 
 What they add is 0 times a weight, so a call of weights that are not finite stays, and so do layouts in blocks and dims
 that are not known.  Segmentation models have such layers: their dilations are made for larger images.
@@ -45,7 +45,7 @@ class Taps:
 def PruneFilterTaps(function: Function, module: IRModule, context: PassContext) -> Function:
     """Convolutions of constant filters whose outer taps read padding alone have smaller filters.
 
-    Raises PassError where a declaration names what is no attr.
+    Raises PassError where a declaration of taps has not two operands with a layout.
     """
     found = _Rewrite((context.evaluator or Evaluator)()).rewrite(function)
     assert isinstance(found, Function)
@@ -85,16 +85,13 @@ class _Rewrite(MixedModeMutator):
 def _layouts(op: Op, attrs: Mapping[str, object]) -> tuple[str, str] | None:
     """Those of the image and of the filters, of an op that declares taps."""
     declaration = op.get_attr("declaration")
-    named = None if declaration is None else declaration.traits.get(TRAIT)
-    if named is None:
+    if declaration is None or not declaration.traits.get(TRAIT):
         return None
-    roles = named if isinstance(named, Mapping) else {}
-    found = [attrs.get(str(roles.get(role))) for role in ("image", "filters")]
-    for layout in found:
-        if not isinstance(layout, str):
-            raise PassError(
-                f"op {op.name} declares {TRAIT} {named!r}: expected the names of two attrs, layouts"
-            )
+    found = [attrs[each.layout[0]] for each in declaration.signature.inputs if each.layout is not None]
+    if len(found) != 2:
+        raise PassError(
+            f"op {op.name} declares {TRAIT}: expected two operands with a layout, found {len(found)}"
+        )
     return str(found[0]), str(found[1])
 
 
