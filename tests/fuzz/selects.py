@@ -1,8 +1,8 @@
 """Choices that share values and reductions, nested ever deeper: lowering and compiling stay linear.
 
 A case repeats a random step `v = f(v, v)` 8, 16 and 32 times, in a compute or a scan, and counts the Python calls that
-every part of the compiler makes: twice the depth may take about twice as many (more once, where the form of a kernel
-changes).
+every part of the compiler makes: twice the depth may take about twice as many.  The form of a kernel may change with
+the depth, so that a part that had nothing to do has something then: a walk over the kernel.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ COUNT: Final = 60
 SECONDS: Final = 300.0
 _DEPTHS: Final = (8, 16, 32)
 _GROWTH: Final = 2.6  # of the calls when the depth doubles: linear is 2, quadratic 4
+_WALK: Final = 4000  # calls that a part may make of the deepest kernel, whatever it made of others
 _SIZE: Final = 24
 Step = Callable[[Expr, Expr], Expr]  # of the value and the position
 
@@ -49,7 +50,7 @@ def case(seed: int) -> None:
     calls = [counted(_program(random.Random(seed), depth)) for depth in _DEPTHS]
     doublings = len(_DEPTHS) - 1
     for part, count in calls[-1].items():
-        assert count < 2000 + _GROWTH**doublings * calls[0][part], f"{part}: {calls}"
+        assert count < _WALK + _GROWTH**doublings * calls[0][part], f"{part}: {calls}"
 
 
 def _program(chance: random.Random, depth: int) -> tuple[list[Tensor], Tensor]:

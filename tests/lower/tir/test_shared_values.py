@@ -43,6 +43,7 @@ from opgen_runtime.compute.te.tensor import Scan, State, Tensor
 from opgen_runtime.lower import tir
 from opgen_runtime.lower.library import schedules
 from tests.codegen.conftest import run
+from tests.fuzz import selects
 
 DEPTH = 60
 CALLS = 2_000_000  # of Python functions; the slowest part makes a tenth of them
@@ -205,3 +206,9 @@ def test_a_checksum_in_a_scan_is_quick_and_right() -> None:
             last = ((last << 1) ^ 7 if last & 128 else last << 1) & 255
         expected.append(last)
     assert run(func, [values])[0].tolist() == expected
+
+
+@pytest.mark.parametrize("seed", [5, 7])
+def test_calls_grow_with_the_depth_alone(seed: int) -> None:
+    """Masks of vectors that lie far apart, and reductions inside of choices."""
+    selects.case(seed)

@@ -102,10 +102,10 @@ def _crosses(load: Load, var: Var) -> bool:
     index = load.indices[0]
     return (
         len(load.indices) == 1
-        and _is_still(load.mask, var)
         and isinstance(index, Ramp)
-        and _is_far(index.stride, var)
         and index.lanes >= MIN_STRIDED_LANES
+        and _is_far(index.stride, var)
+        and _is_still(load.mask, var)
         and _coefficient(index.base, var) == 1
     )
 

@@ -54,7 +54,7 @@ class _Accumulators(StmtMutator):
         return super().loop(s)
 
     def allocate(self, s: Allocate) -> Stmt:
-        if s.buffer.scope == "local":
+        if s.buffer.scope == "local" and s.buffer.shape != (1,):  # one element is no vector
             keeping, leaving = _keeping(s)
             self.keeping.update(map(id, keeping))
             self.leaving.update(map(id, leaving))
