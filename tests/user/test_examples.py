@@ -21,7 +21,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("examples") / "recipes"
     folder.mkdir()
     shutil.copy(EXAMPLES / "pyproject.toml", folder)
-    shutil.copytree(EXAMPLES / "opdefs", folder / "opdefs")
+    for declared in ("opdefs", "rewrites"):
+        shutil.copytree(EXAMPLES / declared, folder / declared)
     opgen(folder, "generate")
     return folder
 
@@ -42,6 +43,13 @@ def test_suites(project: Path) -> None:
     """The declared tests, compiled; with `scripts/test --full` all that the suites hold."""
     chosen = () if FULL else ("--pytest=-k", "--pytest=test_values and graph")
     printed = opgen(project, "test", *chosen, "--pytest=-q")
+    assert re.search(r"\b\d+ passed", printed), printed
+    assert "failed" not in printed
+
+
+def test_decompositions(project: Path) -> None:
+    """Each rule is tried when the project is generated, and its suite shows the smallest program that it changes."""
+    printed = opgen(project, "test", "--pytest=-k", "--pytest=TestDecompositions", "--pytest=-q")
     assert re.search(r"\b\d+ passed", printed), printed
     assert "failed" not in printed
 

@@ -291,15 +291,17 @@ def _weighed(expr: Expr, leaves: Collection[int], measure: str) -> _Weighed:
 
 
 def first_less(before: Expr, after: Expr, leaves: Collection[int], measures: Sequence[str]) -> str | None:
-    """The first measure that is not the same after, if it is less; None where it is more, or all are the same.
+    """The first measure that is less after, where those before it are not more; None where there is none.
 
     Less is: as a tree, where nothing that was captured stands more often than before; or what is new weighs less than
-    the call that goes, whatever of the rest goes with it.
+    the call that goes, whatever of the rest goes with it.  Each is an order of its own.
     """
+    tree = graph = True
     for measure in measures:
         a, b = _weighed(before, leaves, measure), _weighed(after, leaves, measure)
-        if (b.tree < a.tree and b.leaves <= a.leaves) or b.distinct < a.root:
+        tree = tree and b.leaves <= a.leaves
+        if (tree and b.tree < a.tree) or (graph and b.distinct < a.root):
             return measure
-        if b.tree != a.tree or not b.leaves <= a.leaves:
-            return None
+        tree = tree and b.tree == a.tree
+        graph = graph and b.distinct == a.root
     return None
