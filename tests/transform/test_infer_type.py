@@ -6,9 +6,9 @@ import pytest
 
 from opgen_runtime import ir, ops, testing
 from opgen_runtime.base.arith import dim
-from opgen_runtime.base.errors import ShapeError, TypeInferenceError
+from opgen_runtime.base.errors import CallError, ShapeError, TypeInferenceError
 from opgen_runtime.operator.types import FuncType, TensorType, TupleType
-from opgen_runtime.transform import InferType, infer_type
+from opgen_runtime.transform import InferType, PassContext, VerifyIR, infer_type
 
 F = TensorType((2, 3), "float32")
 
@@ -70,6 +70,45 @@ def test_functions_of_a_module_that_call_each_other() -> None:
     assert typed["main"].checked_type == FuncType((F,), F)
     assert ir.well_formed(typed)
     assert InferType()(typed) is typed
+
+
+GENERIC = {
+    "operands say it": ("@pair(@pair(%x).1)", "(Tensor[(2,), float32], Tensor[(2,), float32])"),
+    "of another type each": ("(@pair(%x).0, @pair((%x, %x)).1.0)", "(Tensor[(2,), float32], Tensor[(2,), float32])"),
+    "of functions": ("@apply(fn (%y: Tensor[(2), float32]) { cast(%y, dtype=\"int8\") }, %x)", "Tensor[(2,), int8]"),
+    "one calls another": ("@twice(fn (%y: Tensor[(2), float32]) { exp(%y) }, %x)", "Tensor[(2,), float32]"),
+    "itself": ("@loop(%x, 3)", "Tensor[(2,), float32]"),
+    "as types after its name": ("@pair[Tensor[(2), float32]](%x).0", "Tensor[(2,), float32]"),
+}  # fmt: skip
+FUNCTIONS = """
+def @pair[A](%x: A) -> (A, A) { (%x, %x) }
+def @apply[A, B](%f: fn (A) -> B, %x: A) -> B { %f(%x) }
+def @twice[C](%f: fn (C) -> C, %x: C) -> C { @apply(%f, @apply(%f, %x)) }
+def @loop[A](%x: A, %n: Tensor[(), int32]) -> A { if (less(%n, 1)) { %x } else { @loop(%x, subtract(%n, 1)) } }
+"""
+
+
+@pytest.mark.parametrize("name", GENERIC)
+def test_calls_of_functions_with_type_parameters(name: str) -> None:
+    body, expected = GENERIC[name]
+    module = ir.parse_module(f"def @main(%x: Tensor[(2), float32]) {{ {body} }}{FUNCTIONS}")
+    with PassContext(instruments=[VerifyIR()]):
+        typed = InferType()(module)
+    assert repr(typed["main"].body.checked_type) == expected
+    assert all(node.checked_type.is_complete for f in typed.functions.values() for node in ir.post_order(f))
+    assert ir.structural_equal(InferType()(ir.parse_module(ir.to_text(typed))), typed)
+
+
+def test_wrong_calls_of_functions_with_type_parameters() -> None:
+    for body, message in {
+        "@apply(%x, %x)": "differ in type|different kinds",
+        "@apply(fn (%y: Tensor[(3), float32]) { %y }, %x)": "differ in (type|shape)|cannot unify",
+    }.items():
+        with pytest.raises(TypeInferenceError, match=message):
+            InferType()(ir.parse_module(f"def @main(%x: Tensor[(2), float32]) {{ {body} }}{FUNCTIONS}"))
+    pair = ir.parse_module(FUNCTIONS)["pair"]
+    with pytest.raises(CallError, match="a function of 1 type parameters is called with 2 types"):
+        ir.Call(pair, (ir.var("x", F),), type_args=(F, F))
 
 
 def test_narrowing_symbolic_dims() -> None:

@@ -270,7 +270,7 @@ class Call(Expr):
     def __post_init__(self) -> None:
         callee = self.op if isinstance(self.op, Op) else self.op.checked_type
         types = tuple([arg.checked_type for arg in self.args])
-        _set_type(self, call_type(callee, types, self.attrs, self.span))
+        _set_type(self, call_type(callee, types, self.attrs, self.span, self.type_args))
 
     def children(self) -> tuple[Expr, ...]:
         return (self.op, *self.args) if isinstance(self.op, Expr) else self.args

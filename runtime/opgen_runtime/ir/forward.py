@@ -27,6 +27,7 @@ from ..operator import (
     Type,
     TypeReporter,
     TypeVar,
+    bind_type_vars,
     binding_of,
     certainly_different,
     dims_equal,
@@ -92,13 +93,21 @@ def version_of(op: Op) -> int:
     return 1 if declaration is None else declaration.version
 
 
-def call_type(callee: Op | Type, types: tuple[Type, ...], attrs: Attrs | None, site: object | None) -> Type:
+def call_type(
+    callee: Op | Type,
+    types: tuple[Type, ...],
+    attrs: Attrs | None,
+    site: object | None,
+    type_args: tuple[Type, ...] = (),
+) -> Type:
     """The type of a call of an op, or of a value of type `callee`, on operands of the given types.
+
+    `type_args`: what type parameters of the callee stand for, where it is said; else operands say it.
 
     Raises what the op's type relation raises, or CallError for a callee that is no function.
     """
     if isinstance(callee, Type):
-        return _function_call_type(callee, types, site)
+        return _function_call_type(callee, types, type_args, site)
     op = callee
     declaration = declared(op)
     if declaration is None:
@@ -140,7 +149,9 @@ def _relation_type(op: Op, types: Sequence[Type], attrs: Attrs | None, site: obj
     return reporter.value if done else result
 
 
-def _function_call_type(function: Type, types: Sequence[Type], site: object | None) -> Type:
+def _function_call_type(
+    function: Type, types: Sequence[Type], type_args: Sequence[Type], site: object | None
+) -> Type:
     if isinstance(function, IncompleteType):
         return IncompleteType()
     if not isinstance(function, FuncType):
@@ -150,10 +161,30 @@ def _function_call_type(function: Type, types: Sequence[Type], site: object | No
             f"a function of {len(function.params)} parameters is called with {len(types)}{_at(site)}"
         )
     if function.type_params:
-        return IncompleteType()
+        instance = _instance(function, types, type_args, site)
+        if instance is None:
+            return IncompleteType()
+        function = instance
     for position, (found, expected) in enumerate(zip(types, function.params, strict=True)):
         join_types(expected, found, f"parameter {position} and its argument{_at(site)}")
     return function.ret
+
+
+def _instance(
+    function: FuncType, types: Sequence[Type], type_args: Sequence[Type], site: object | None
+) -> FuncType | None:
+    """The function with types for its type parameters; None where the operands do not say them, or not yet."""
+    wanted = function.type_params
+    if type_args and len(type_args) != len(wanted):
+        raise CallError(
+            f"a function of {len(wanted)} type parameters is called with {len(type_args)} types{_at(site)}"
+        )
+    bound = dict(zip(wanted, type_args, strict=False))
+    for param, found in zip(function.params, types, strict=True):
+        bind_type_vars(param, found, bound, wanted)
+    if function.constraints or len(bound) < len(wanted):
+        return None
+    return function.instantiate([bound[each] for each in wanted])
 
 
 def function_type(

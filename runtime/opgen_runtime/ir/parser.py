@@ -147,12 +147,13 @@ class _Parser:
             if self.tokens.accept("."):
                 for index in self.tokens.expect_kind("number", "the position of a field").text.split("."):
                     found = TupleGetItem(found, int(index))
-            elif self.tokens.next.text == "(" and not isinstance(found, Constant):
+            elif self.tokens.next.text in ("(", "[") and not isinstance(found, Constant):
                 start = self.tokens.next
+                types = self.type_args()
                 args, attrs = self.arguments()
                 if attrs:
                     raise self.tokens.error("only calls of ops have attrs", start)
-                found = Call(found, tuple(args), span=self.span(start))
+                found = Call(found, tuple(args), type_args=types, span=self.span(start))
             else:
                 return found
 
@@ -212,18 +213,23 @@ class _Parser:
     def op_call(self, name: Token) -> Expr:
         op = self.made(name, lambda: Op.get(name.text))
         version = self.version(op)
-        types: list[Type] = []
-        if self.tokens.accept("["):
-            while not self.tokens.accept("]"):
-                types.append(self.types.whole_type())
-                if self.tokens.next.text != "]":
-                    self.tokens.expect(",")
+        types = self.type_args()
         args, given = self.arguments()
         if version < version_of(op):
             upgrade: Callable[..., Expr] = op.get_attr("upgrade")
             return self.made(name, lambda: upgrade(version, args, given, self.span(name)))
         operands = (*args, *_absent(op, len(args)))
-        return Call(op, operands, self.attrs(op, given, name), tuple(types), span=self.span(name))
+        return Call(op, operands, self.attrs(op, given, name), types, span=self.span(name))
+
+    def type_args(self) -> tuple[Type, ...]:
+        """`[Tensor[(2), float32], A]` between a callee and its operands, or nothing."""
+        found: list[Type] = []
+        if self.tokens.accept("["):
+            while not self.tokens.accept("]"):
+                found.append(self.types.whole_type())
+                if self.tokens.next.text != "]":
+                    self.tokens.expect(",")
+        return tuple(found)
 
     def version(self, op: Op) -> int:
         """`@2` behind the name of an op; without it the first."""

@@ -81,9 +81,9 @@ def _inferred(
     """The module with every type, where those of the functions `known` are; None where one of these has changed."""
     inference = _Inference(types, parts)
     for var, function in module.functions.items():
-        inference.global_types[var.name] = (
-            function.checked_type if function in known else inference.solver.fresh(var.name)
-        )
+        own = function.checked_type
+        is_known = function in known or (bool(function.type_params) and own.is_complete)
+        inference.global_types[var.name] = own if is_known else inference.solver.fresh(var.name)
     for var, function in module.functions.items():
         if function not in known:
             inference.solver.unify(inference.global_types[var.name], inference.collect(function))
@@ -221,8 +221,8 @@ class _Inference:
     def _function_call(self, node: Call, callee: Type, args: Sequence[Type]) -> Type:
         callee = self.solver.resolve(callee)
         if isinstance(callee, FuncType) and callee.type_params:
-            fresh: list[Type] = [self.solver.fresh(v.name) for v in callee.type_params]
-            callee = callee.instantiate(fresh)
+            types: Sequence[Type] = node.type_args or [self.solver.fresh(v.name) for v in callee.type_params]
+            callee = callee.instantiate(types)
             for constraint in callee.constraints:
                 self.solver.add_constraint(constraint, node.attrs, node.span)
         result = self.solver.fresh()

@@ -31,7 +31,15 @@ from .layout import (
     to_canonical,
     to_stored,
 )
-from .relation import Assumption, FuncType, RelationFunction, TypeRelation, TypeReporter, substitute_types
+from .relation import (
+    Assumption,
+    FuncType,
+    RelationFunction,
+    TypeRelation,
+    TypeReporter,
+    bind_type_vars,
+    substitute_types,
+)
 from .rules import Bound, Entry, Function, Input, Let, Output, Require, Rule, Spread, Static
 from .shapes import (
     broadcast,
@@ -79,6 +87,7 @@ __all__ = [
     "TypeVar",
     "attrs_read",
     "bind",
+    "bind_type_vars",
     "binding_of",
     "broadcast",
     "broadcast_pair",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar, Protocol
 
 from ...base.arith.expr import Expr, Shape
@@ -132,6 +132,19 @@ class FuncType(Type):
         generic = f"[{', '.join(v.name for v in self.type_params)}]" if self.type_params else ""
         where = f" where {', '.join(map(repr, self.constraints))}" if self.constraints else ""
         return f"fn{generic}({', '.join(map(repr, self.params))}) -> {self.ret!r}{where}"
+
+
+def bind_type_vars(pattern: Type, found: Type, bound: dict[TypeVar, Type], of: Collection[TypeVar]) -> None:
+    """Enters in `bound` what the variables `of` stand for where `found` is `pattern` with types in their place."""
+    if isinstance(pattern, TypeVar):
+        if pattern in of and found.is_complete:
+            bound.setdefault(pattern, found)
+    elif isinstance(pattern, TupleType) and isinstance(found, TupleType):
+        for a, b in zip(pattern.fields, found.fields, strict=False):
+            bind_type_vars(a, b, bound, of)
+    elif isinstance(pattern, FuncType) and isinstance(found, FuncType):
+        for a, b in zip((*pattern.params, pattern.ret), (*found.params, found.ret), strict=False):
+            bind_type_vars(a, b, bound, of)
 
 
 def substitute_types(t: Type, mapping: dict[TypeVar, Type]) -> Type:
