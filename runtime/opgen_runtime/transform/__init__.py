@@ -74,8 +74,10 @@ from .remove_unused_functions import RemoveUnusedFunctions
 from .simplify_inference import SimplifyInference
 from .to_a_normal_form import ToANormalForm
 from .to_basic_block_normal_form import ToBasicBlockNormalForm, check_basic_block_normal_form
+from .to_cps import ToCPS
 from .to_graph_normal_form import ToGraphNormalForm
 from .to_mixed_precision import ToMixedPrecision
+from .un_cps import UnCPS
 from .winograd import Winograd
 
 __all__ = [
@@ -92,7 +94,7 @@ __all__ = [
     "PassInstrument", "PassMaker", "PassTiming", "PrintIR", "PruneFilterTaps", "RecogniseOps", "RemoveUnusedFunctions",
     "Sequential",
     "SimplifyAlgebra", "SimplifyExpr", "SimplifyInference", "ToANormalForm", "ToBasicBlockNormalForm",
-    "ToGraphNormalForm", "ToMixedPrecision",
+    "ToCPS", "ToGraphNormalForm", "ToMixedPrecision", "UnCPS",
     "VerifyIR",
     "Winograd", "all_passes", "check_basic_block_normal_form", "config_keys", "extract_fused_functions", "facts",
     "find_pass", "function_pass", "fuse", "get_total_mac_number", "infer", "infer_type",
