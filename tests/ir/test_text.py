@@ -117,6 +117,16 @@ def test_types_with_symbolic_dims_tuples_functions_and_type_parameters() -> None
     round_trip(expr)
 
 
+def test_type_parameters_of_one_name_are_told_apart() -> None:
+    a, b = TypeVar("A"), TypeVar("A")
+    inner = ir.Var("g", FuncType((b,), b, (b,)))
+    f = ir.Var("f", FuncType((a, b), a))
+    assert ir.to_text(ir.Function((f,), f, None, (a, b))) == "fn [A, A_1](%f: fn(A, A_1) -> A) {\n  %f\n}"
+    round_trip(ir.Function((f,), f, None, (a, b)))
+    x = ir.Var("x", a)
+    round_trip(ir.Function((inner, x), x, a, (a,)))
+
+
 def test_modules_round_trip() -> None:
     text = (
         "def @main(%x: Tensor[(2, 3), float32], Inline=1) -> Tensor[(2, 3), float32] {\n"
@@ -138,6 +148,8 @@ def test_modules_round_trip() -> None:
     ("text", "message"),
     [
         ("free_var %x: Tensor[(2), float32];\nexp(%y)", "line 2, column 5: %y is not defined here"),
+        ("(fn [A](%x: A) { %x }, fn (%x: A) { %x })", "line 1, column 32: unknown type 'A'"),
+        ("free_var %f: (fn[A](A) -> A, A);\n%f", "line 1, column 30: unknown type 'A'"),
         ("exp(1f", "line 1, column 7: expected ',', found 'the end of the text'"),
         ("1f $", "line 1, column 4: unexpected character '$'"),
         ("1q7", "line 1, column 2"),

@@ -268,7 +268,8 @@ class _Parser:
         return kind(**given)
 
     def function(self) -> Function:
-        return self.scoped(self.function_rest)
+        with self.types.scope():
+            return self.scoped(self.function_rest)
 
     def function_rest(self) -> Function:
         tokens = self.tokens

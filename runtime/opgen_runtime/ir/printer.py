@@ -222,7 +222,7 @@ class _Printer:
         return name if var.type is None else f"{name}: {self.types.text(var.type)}"
 
     def header(self, function: Function) -> str:
-        generic = f"[{', '.join([v.name for v in function.type_params])}]" if function.type_params else ""
+        generic = self.types.type_params(function.type_params)
         attrs = [f"{name}={value_text(value)}" for name, value in function.attrs.items()]
         params = ", ".join([*[self.binder(p) for p in function.params], *attrs])
         result = "" if function.ret_type is None else f" -> {self.types.text(function.ret_type)}"

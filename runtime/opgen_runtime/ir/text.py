@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -61,7 +62,7 @@ class Names:
 
 
 class TypePrinter:
-    """Types as text, with symbolic dims named apart."""
+    """Types as text, with symbolic dims and type parameters named apart."""
 
     def __init__(self) -> None:
         self._dims = Names()
@@ -75,12 +76,16 @@ class TypePrinter:
             fields = [self.text(f) for f in type_.fields]
             return f"({', '.join(fields)}{',' if len(fields) == 1 else ''})"
         if isinstance(type_, FuncType):
-            generic = f"[{', '.join([v.name for v in type_.type_params])}]" if type_.type_params else ""
+            generic = self.type_params(type_.type_params)
             return f"fn{generic}({', '.join([self.text(p) for p in type_.params])}) -> {self.text(type_.ret)}"
         if isinstance(type_, IncompleteType):
             return "?"
         assert isinstance(type_, TypeVar), f"a {type(type_).__name__} has no text form"
-        return type_.name
+        return self._type_vars.of(type_, type_.name)
+
+    def type_params(self, params: Sequence[TypeVar]) -> str:
+        """`[A, B]`, or nothing."""
+        return f"[{', '.join(map(self.text, params))}]" if params else ""
 
     def dim(self, dim: Dim) -> str:
         """`3`, `n`, `?`, `(n + 1)`, `min(n, m)`."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from ..base.arith import (
     Any,
@@ -98,11 +99,19 @@ class TypeParser:
                 tokens.expect(",")
         return tuple(found)
 
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Type parameters that are read inside are those of a function, and are not known after it."""
+        outside = dict(self.type_vars)
+        yield
+        self.type_vars = outside
+
     def _function(self) -> Type:
-        generic = self.type_params()
-        params = self._types()
-        self.tokens.expect("->")
-        return FuncType(params, self.whole_type(), generic)
+        with self.scope():
+            generic = self.type_params()
+            params = self._types()
+            self.tokens.expect("->")
+            return FuncType(params, self.whole_type(), generic)
 
     def _tensor(self) -> Type:
         tokens = self.tokens
