@@ -34,6 +34,15 @@ CASES = {
         f"{{ let %g = fn (%y: {F}) {{ add(%y, %x) }}; %g(%x) }}",
         f"{{ let %g = fn (%y: {F}, %j: fn ({F}) -> A) -> A {{ let %a = add(%y, %x); %j(%a) }}; %g(%x, %k) }}",
     ),
+    "a function whose ops are not looked at": (
+        f'{{ let %g = fn (%y: {F}, Composite="one") {{ exp(%y) }}; tanh(%g(%x)) }}',
+        f"""{{
+          let %g = fn (%y: {F}, Composite="one") {{ let %e = exp(%y); %e }};
+          let %c = %g(%x);
+          let %d = tanh(%c);
+          %k(%d)
+        }}""",
+    ),
     "a function of the module as a value": (
         "{ let %g = @f; %g(%g(%x)) }",
         f"""{{

@@ -98,6 +98,8 @@ class _Passing(ExprFunctor[Expr]):
         return rebuild(node, children)
 
     def visit_var(self, var: Var) -> Expr:
+        if var in self.direct:
+            return var
         if var not in self.vars:
             kind = cps_type(var.checked_type, self.answer)
             self.vars[var] = var if kind == var.checked_type else Var(var.name_hint, kind, span=var.span)
