@@ -7,7 +7,8 @@ stages/            one stage and the primitives that change it alone (stage); ho
                    schedule (trace)
 rewriting/         what flatten, permute, divide and pack make of a stage (repack), what rfactor does (partials);
                    operand staging; residue conditions, which hold in every s-th step; separable reductions; GEMM and
-                   col2im; rolling buffers: which stages follow a scan row by row; inlined stages (inline)
+                   col2im; rolling buffers: which stages follow a scan row by row; inlined stages (inline);
+                   bodies simplified once while a schedule is made (simplifying)
 precomputation.py  the stages that depend on constants alone
 contract.py        what a schedule must be before it is lowered
 replaying.py       traces as text that can be replayed
@@ -23,6 +24,7 @@ from .rewriting.operand_staging import positions
 from .rewriting.repack import divided, permuted
 from .rewriting.residues import pushed, residue_conditions, simplified
 from .rewriting.separable_reduction import why_not_separable
+from .rewriting.simplifying import simplified_once, simplified_over
 from .schedule import Schedule, create_schedule, replay
 from .schedule_base import reads_of
 from .stages.domain import Domain, is_taken_apart, spread
@@ -71,6 +73,8 @@ __all__ = [
     "residue_conditions",
     "schedule_by",
     "simplified",
+    "simplified_once",
+    "simplified_over",
     "slope",
     "specialisation",
     "spread",

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ....base import Target
 from ....compute.te.tensor import Tensor
-from ...schedule import Schedule, create_schedule
+from ...schedule import Schedule, create_schedule, simplified_once
 from .common.parameters import check_tuned
 from .common.plan import inline_cheap
 from .common.rule import Rule, Trial, apply_rules
@@ -61,7 +61,8 @@ def generic(
     check_tuned(target)
     schedule = create_schedule(outputs)
     inline_cheap(schedule, target)
-    tried = apply_rules(schedule, target, (*rules, *REWRITES, *RULES))
+    with simplified_once():
+        tried = apply_rules(schedule, target, (*rules, *REWRITES, *RULES))
     if trials is not None:
         trials.extend(tried)
     return schedule

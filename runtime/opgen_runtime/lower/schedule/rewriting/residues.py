@@ -37,6 +37,7 @@ from ....base.vocabulary import BOOL, INDEX, dataclass
 from ....compute.te.tensor import IterVar, Reduce, tensors_read
 from ..stages.slopes import slope
 from ..stages.stage import Stage
+from .simplifying import simplified_over
 
 _POSITIONAL = ("argmax", "argmin", "first")  # their results depend on the number of a step
 
@@ -116,13 +117,8 @@ def solved(stage: Stage) -> Reduce:
 
 def simplified(axes: Sequence[IterVar], body: Reduce) -> Reduce:
     """A reduction over data `axes` with what follows from the extents of all axes."""
-    analyzer = Analyzer()
-    for axis in (*axes, *body.axes):
-        analyzer.bind(axis.var, 0, axis.extent)
-    condition = _in_turn([analyzer.simplify(part) for part in conditions_of(body)])
-    return Reduce(
-        body.dtype, body.combiner, body.axes, analyzer.simplify(body.value), condition, body.default
-    )
+    *conditions, value = simplified_over((*axes, *body.axes), *conditions_of(body), body.value)
+    return Reduce(body.dtype, body.combiner, body.axes, value, _in_turn(conditions), body.default)
 
 
 def _in_turn(parts: Sequence[Expr]) -> Expr | None:
@@ -148,10 +144,7 @@ def _least(number: int, modulus: int) -> int:
 
 def _straight(e: Expr, axes: Sequence[IterVar]) -> Expr:
     """a + b * y, where an expression of one axis y of few positions has such values: (y + 1) % 2 is 1 - y of two."""
-    bounded = Analyzer()
-    for axis in axes:
-        bounded.bind(axis.var, 0, axis.extent)
-    e = bounded.simplify(e)
+    (e,) = simplified_over(axes, e)
     used = list(free_vars(e))
     extent = next((axis.extent for axis in axes if used == [axis.var]), None)
     if not isinstance(extent, int) or not 1 < extent <= 8:

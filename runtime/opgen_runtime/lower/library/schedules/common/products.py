@@ -19,7 +19,7 @@ from .....base.arith import (
 )
 from .....base.vocabulary import INDEX, dataclass
 from .....compute.te.tensor import IterVar, Read, Reduce
-from ....schedule import Schedule, Stage, constant_stages, divided, pushed, simplified
+from ....schedule import Schedule, Stage, constant_stages, divided, pushed, simplified, simplified_over
 from ...heuristics import (
     ENOUGH_ADJACENT_ROWS,
     ENOUGH_ROWS,
@@ -238,12 +238,10 @@ def why_not_large_enough(found: Contraction, body: Reduce) -> str | None:
 def factors_of(stage: Stage) -> dict[IterVar, int]:
     """The data axes of which operands use quotients and remainders by one number, with that number."""
     axes = {axis.var: axis for axis in stage.axes}
-    analyzer = Analyzer()
-    for axis in (*stage.axes, *stage.reduce_axes):
-        analyzer.bind(axis.var, 0, axis.extent)
     assert isinstance(stage.body, Reduce)
+    (value,) = simplified_over((*stage.axes, *stage.reduce_axes), stage.body.value)
     found: dict[IterVar, set[int]] = {}
-    for node in post_order(analyzer.simplify(stage.body.value)):
+    for node in post_order(value):
         if not isinstance(node, Binary) or node.op not in ("floordiv", "floormod"):
             continue
         if isinstance(node.a, Var) and node.a in axes and isinstance(node.b, Const):
