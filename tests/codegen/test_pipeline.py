@@ -131,3 +131,42 @@ def test_absurd_vectors_never_reach_llvm(build):
     by_hand = build.element_kernel(lambda v: v + v, ["float32"], 1 << 20, 1 << 16)
     with pytest.raises(CodegenError, match="a vector of 65536 lanes; expected at least 1 and at most 1024"):
         emit(by_hand, TARGET)
+
+
+_SUMS = """
+define void @sums(ptr noalias %x, ptr noalias %scale, ptr noalias %out) {
+  %sums = alloca [16 x float], align 64
+  %second = getelementptr [8 x float], ptr %sums, i64 1
+  store <8 x float> zeroinitializer, ptr %sums
+  store <8 x float> zeroinitializer, ptr %second
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %0 ], [ %next, %loop ]
+  %factor = load <8 x float>, ptr %scale, !invariant.load !{}
+  %place = getelementptr <8 x float>, ptr %x, i64 %k
+  %value = load <8 x float>, ptr %place
+  %product = fmul <8 x float> %value, %factor
+  %first.was = load <8 x float>, ptr %sums
+  %first.is = fadd <8 x float> %first.was, %product
+  store <8 x float> %first.is, ptr %sums
+  %second.was = load <8 x float>, ptr %second
+  %second.is = fsub <8 x float> %second.was, %product
+  store <8 x float> %second.is, ptr %second
+  %next = add nsw i64 %k, 1
+  %again = icmp slt i64 %next, 1000
+  br i1 %again, label %loop, label %done
+done:
+  %first = load <8 x float>, ptr %sums
+  %last = load <8 x float>, ptr %second
+  %difference = fsub <8 x float> %first, %last
+  store <8 x float> %difference, ptr %out
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize(("pipeline", "loads"), [(Pipeline.LOOPS, 1), (Pipeline.DIRECT, 2)])
+def test_loops_keep_sums_in_registers_and_read_what_stays_outside(pipeline, loads):
+    text = optimise_and_compile(f'target triple = "{TARGET.triple}"\n{_SUMS}', TARGET, pipeline).ir
+    (loop,) = [block for block in text.split("\n\n") if "phi i64" in block]
+    assert (loop.count(" load "), loop.count("store ")) == (loads, 0)

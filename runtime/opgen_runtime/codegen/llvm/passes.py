@@ -14,6 +14,8 @@ import llvmlite.binding as llvm
 from .unlocked import passing, run_passes
 
 _MODULES: Final = 16  # that a builder serves
+_HOISTING: Final = 1  # of LLVM's levels of speed: the least that hoists, and keeps sums in registers
+_WHOLE: Final = 3
 
 
 class Pipeline(Enum):
@@ -42,7 +44,7 @@ class Builders:
         straight = pipeline in (Pipeline.AUTOMATIC, Pipeline.CHOICES)
         builder, served = self._made.get((loops, straight), (None, _MODULES))
         if served == _MODULES:
-            options = llvm.create_pipeline_tuning_options(3)
+            options = llvm.create_pipeline_tuning_options(_WHOLE if loops or straight else _HOISTING)
             options.loop_vectorization, options.slp_vectorization = loops, straight
             builder, served = llvm.create_pass_builder(self._machine, options), 0
         self._made[loops, straight] = builder, served + 1

@@ -3,6 +3,10 @@
 Measured on a chain of tanh and sigmoid over two vectors a step (interleaved, least of 60): LLVM's O3 takes 3.3 ms, its
 simplification of functions 2.1, the direct list 0.6, and all three give the same loop.
 
+Explicit vectors with reuse have LLVM's first level of speed: its passes take seven tenths of the third's time (34
+kernels of two models), and 27 programs and six models run as fast within two percent (interleaved, least of many), with
+the same bits.  What the third adds finds little to do in loops that are split and unrolled.
+
 LLVM's vectorizer of loops takes time that is exponential in the choices of a loop's body, and leaves such a loop as it
 is: 20 ms for 36 of them, 1.2 s for 48.
 
