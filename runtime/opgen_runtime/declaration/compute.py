@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ..base.arith import AnyDim
 from ..base.contract import handed_in
@@ -11,6 +11,7 @@ from ..base.errors import LanguageError, RegistryError
 from ..base.forks import import_module
 from ..compute.lang import build
 from ..compute.te import derive_pattern, verify_tensors, widen
+from ..compute.te.proved import Proved
 from ..compute.te.tensor import Extern, Tensor
 from ..operator import Binding, TensorType
 from .declaration import OpDeclaration
@@ -18,6 +19,7 @@ from .declaration import OpDeclaration
 OperandTensors: TypeAlias = "Tensor | tuple[Tensor, ...] | None"
 Compute: TypeAlias = Callable[[Binding, Sequence[OperandTensors]], tuple[Tensor, ...]]
 """The op attribute "compute": `(binding, operands) -> output tensors`, one operand a declared input."""
+_PROVED: Final = Proved()  # of all programs: passes ask for the tensors of a call, and so does its segment
 
 
 def compute_of(declaration: OpDeclaration) -> Compute:
@@ -31,7 +33,7 @@ def compute_of(declaration: OpDeclaration) -> Compute:
     if declaration.te is not None:
         return lambda binding, operands: _te_outputs(declaration, binding, operands)
     if declaration.extern is None:
-        return lambda binding, operands: build(declaration, binding, operands)
+        return lambda binding, operands: build(declaration, binding, operands, proved=_PROVED)
     return lambda binding, operands: _extern_outputs(declaration, binding, operands)
 
 

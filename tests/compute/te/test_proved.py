@@ -23,12 +23,14 @@ def _form(
     same_tensor: bool = True,
     same_dim: bool = True,
     size: bool = True,
+    least: int = 0,
+    most: int | None = None,
 ) -> Form | None:
     """The form of `t[i] + u[j] + n + m + offset` in `extent` while i < limit; each call makes its own vars."""
     i, j = Var(INDEX, "i"), Var(INDEX, "j")
     first = Tensor("t", (8,), dtype, Placeholder())
     second = first if same_tensor else Tensor("u", (8,), dtype, Placeholder())
-    n = Var(INDEX, "n", size)
+    n = Var(INDEX, "n", size, None, least, most)
     m = n if same_dim else Var(INDEX, "m", size)
     index: Expr = (
         arith.cast(Read(dtype, first, (i,)), INDEX) + arith.cast(Read(dtype, second, (j,)), INDEX) + n + m
@@ -38,13 +40,15 @@ def _form(
     return Proved().form(index + offset, extent, domains, facts)
 
 
-def test_two_builds_of_one_access_have_one_form() -> None:
+def test_two_builds_of_one_access_have_one_verdict() -> None:
     proved = Proved()
-    form = _form()
-    assert form is not None
-    assert form not in proved
-    proved.add(form)
-    assert _form() in proved
+    forms = _form(), _form(), _form(offset=2)
+    assert [form is not None and proved.verdict(form) for form in forms] == [None, None, None]
+    assert forms[0] is not None
+    assert forms[2] is not None
+    proved.add(forms[0], True)
+    proved.add(forms[2], False)
+    assert [form is not None and proved.verdict(form) for form in forms] == [True, True, False]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +56,7 @@ def test_two_builds_of_one_access_have_one_form() -> None:
     [
         {"extents": (4, 6)}, {"extents": (5, 4)}, {"extent": 8}, {"extent": Var(INDEX, "d", True)}, {"offset": 2},
         {"swap": True}, {"limit": 4}, {"limit": None}, {"dtype": UINT8}, {"same_tensor": False},
-        {"same_dim": False}, {"size": False},
+        {"same_dim": False}, {"size": False}, {"least": 1}, {"most": 9},
     ],
     ids=str,
 )  # fmt: skip

@@ -184,8 +184,8 @@ def build(
     `binding` is what `bind` gave for the operands' types.  Accesses that cannot be proved in
     bounds raise AccessError; with `unproved`, those that symbolic dims leave open are described there
     instead. Raises LanguageError and DTypeError for a compute that breaks the language's rules; with `failures`
-    what can be told from one another is noted there, and Poisoned is raised if there is any.  `proved` keeps the
-    proofs of accesses from one build to the next; `trusted` takes every access to be in bounds.
+    what can be told from one another is noted there, and Poisoned is raised if there is any.  `proved` keeps what
+    was proved of accesses from one build to the next; `trusted` takes every access to be in bounds.
     `separate` says which calls of other ops are not expanded, and has them when this is done.
     """
     if declaration.compute is None:

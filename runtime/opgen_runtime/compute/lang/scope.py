@@ -12,7 +12,7 @@ from ...base import arith
 from ...base.arith.expr import AnyDim, Dim, Expr, Shape, Var
 from ...base.errors import AccessError, LanguageError
 from ...base.vocabulary import UINT64
-from ..te.access import analysis, is_plainly_inside, why_not_inside
+from ..te.access import analysis, is_inside, is_plainly_inside, not_inside
 from ..te.proved import Proved
 from ..te.tensor import IterVar
 
@@ -38,7 +38,7 @@ class Scope:
     assumptions: tuple[Expr, ...] = ()  # true everywhere (relations between dims)
     # more and more facts of the values that an index reads
     values: Callable[[Expr], Iterator[tuple[Expr, ...]]] | None = None
-    proved: Proved | None = None  # what was proved in other builds
+    proved: Proved | None = None  # what was proved, or refused, in other builds
     trusted: bool = False  # every access is taken to be in bounds
     elements: bool = False  # inside a definition or an update, where a range is a loop
     rows: Mapping[object, Readable] | None = None  # in a step of a `while`: what its tensors are by then
@@ -73,13 +73,14 @@ class Scope:
     def _why_not_inside(
         self, name: str, position: int, index: Expr, extent: Dim, known: tuple[Expr, ...]
     ) -> str | None:
-        form = None if self.proved is None else self.proved.form(index, extent, self.extents, known)
-        if self.proved is not None and form is not None and form in self.proved:
-            return None
-        message = why_not_inside(name, position, index, extent, self.extents, known)
-        if message is None and self.proved is not None and form is not None:
-            self.proved.add(form)
-        return message
+        proved = self.proved
+        form = None if proved is None else proved.form(index, extent, self.extents, known)
+        verdict = None if proved is None or form is None else proved.verdict(form)
+        if verdict is None:
+            verdict = is_inside(index, extent, self.extents, known)
+            if proved is not None and form is not None:
+                proved.add(form, verdict)
+        return None if verdict else not_inside(name, position, index, extent, self.extents, known)
 
     def _is_symbolic(self, index: Expr, extent: Dim) -> bool:
         exprs = [index, *self.guards, *(e for e in (extent, *self.extents.values()) if isinstance(e, Expr))]

@@ -75,22 +75,40 @@ def why_not_inside(
 
     `name` and `position` tell whose index it is.  None if it is proved.
     """
-    if is_plainly_inside(index, extent, extents, facts):
+    if is_inside(index, extent, extents, facts):
         return None
+    return not_inside(name, position, index, extent, extents, facts)
+
+
+def is_inside(index: Expr, extent: Dim, extents: Mapping[Var, Dim], facts: Sequence[Expr]) -> bool:
+    """Whether 0 <= index < extent is proved, however long a search that takes."""
+    if is_plainly_inside(index, extent, extents, facts):
+        return True
     upper = extent if isinstance(extent, Expr) else arith.const(extent, INDEX)
     within = arith.logical_and(arith.le(0, index), arith.lt(index, upper))
     with analysis(extents, facts) as analyzer:
         if analyzer.prove(within):
-            return None
-        found = analyzer.interval(index)
-        shown = _PLAIN.sub(r"\1", arith.to_text(analyzer.simplify(index)))
+            return True
     if _is_inside_case_by_case(within, extents, facts):
-        return None
+        return True
     with analysis(
         extents, facts
     ) as analyzer:  # what is refused here has no kernel: it is worth a longer search
-        if analyzer.prove(within, _LAST_EFFORT):
-            return None
+        return analyzer.prove(within, _LAST_EFFORT)
+
+
+def not_inside(
+    name: str,
+    position: int,
+    index: Expr,
+    extent: Dim,
+    extents: Mapping[Var, Dim],
+    facts: Sequence[Expr],
+) -> str:
+    """That 0 <= index < extent is not proved, with what is known of the index."""
+    with analysis(extents, facts) as analyzer:
+        found = analyzer.interval(index)
+        shown = _PLAIN.sub(r"\1", arith.to_text(analyzer.simplify(index)))
     message = (
         f"cannot prove that index {position} of {name} is in bounds: {shown} {_span(found)}, "
         f"the dim is {extent} (0..{extent - 1})"
