@@ -34,8 +34,8 @@ class Context:
     atom_facts: dict[int, tuple[Poly, ...]] = field(default_factory=dict)
     # whether polynomials are proved to be >= 0, and with how much fuel that was sought
     sought: dict[PolyKey, tuple[bool, int]] = field(default_factory=dict)
-    # values at which all this holds, as far as they were sought; None: of that kind there are none
-    witnesses: list[Witness | None] = field(default_factory=list)
+    # values at which all this holds, as far as they were sought, by kind; None: of that kind there are none
+    witnesses: dict[str, Witness | None] = field(default_factory=dict)
 
     def child(self) -> Context:
         """A copy to which facts may be added; caches of expressions start empty."""

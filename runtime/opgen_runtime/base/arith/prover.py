@@ -7,6 +7,9 @@ and tables are tried case by case.  It is bounded by fuel, so a False means "not
 
 A proof may need others on its way: that a divisor is positive, say.  One that needs itself, in the same context, is
 given up there, and so is one too deep inside others; what follows from that is not remembered.
+
+Most searches that find nothing go on until their fuel ends.  Before a search begins, and again where it goes on for
+long, values are sought at which all that is known holds, and the polynomial is negative (`witness.py`).
 """
 
 from __future__ import annotations
@@ -17,14 +20,17 @@ from contextlib import AbstractContextManager
 from math import gcd
 from typing import Final
 
+from ..vocabulary import dataclass
 from . import polynomial as poly
 from .atoms import Atom
+from .context import Context
 from .expr import Select
 from .polynomial import Monomial, Poly, PolyKey
 from .ranges import Ranges
-from .witness import KINDS, Witness
+from .witness import KINDS, LATE_KIND, Witness
 
 FUEL: Final = 300
+_LONG: Final = 6  # fuel that a search burns before more values are sought that refute it
 _MAX_DEPTH: Final = 12
 _MAX_NESTED_GOALS: Final = 8  # proofs inside each other
 _MAX_NESTED_CASES: Final = 5  # nested case distinctions
@@ -34,7 +40,11 @@ _MAX_TABLE_CASES: Final = 32
 class Prover(Ranges):
     """Proofs about polynomials in the current context."""
 
-    __slots__ = ()
+    __slots__ = ("_doubt",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._doubt: _Doubt | None = None  # of the innermost search, until it is asked
 
     # Proofs
 
@@ -78,10 +88,15 @@ class Prover(Ranges):
             self.given_up += 1
             return False
         self._goals.add(goal)
+        outer = self._doubt
         try:
             with self.fuel(fuel):
+                self._doubt = _Doubt(p, context, fuel - _LONG) if fuel > _LONG else None
                 found = self._search(p, 0, set())
+        except _Refuted:
+            found = False
         finally:
+            self._doubt = outer
             self._goals.discard(goal)
         if first and context.sought is sought:  # a search that added facts may find more the next time
             sought[name] = found, fuel
@@ -104,19 +119,29 @@ class Prover(Ranges):
 
     def _is_negative_somewhere(self, p: Poly) -> bool:
         """Whether p is negative for values of which all that is known holds; False where none are found."""
-        witnesses = self.context.witnesses
-        facts: dict[int, Poly] | None = None
-        for position, kind in enumerate(KINDS):
-            if position == len(witnesses):
-                made = Witness(kind, self.table, self.context.ranges)
+        return self._is_negative_by(p, self.context, KINDS)
+
+    def _is_negative_by(self, p: Poly, context: Context, kinds: Iterable[str]) -> bool:
+        """Whether p is negative for values of one of the kinds of which all holds that is known in a context."""
+        witnesses = context.witnesses
+        facts: list[Poly] | None = None
+        for kind in kinds:
+            if kind not in witnesses:
                 if facts is None:
-                    facts = {id(fact): fact for known in self.context.facts.values() for fact in known}
-                witnesses.append(made if made.is_sound(facts.values()) else None)
-            witness = witnesses[position]
+                    facts = list({id(f): f for known in context.facts.values() for f in known}.values())
+                made = Witness(kind, self.table, context.ranges, facts)
+                witnesses[kind] = made if made.is_sound() else None
+            witness = witnesses[kind]
             value = None if witness is None else witness.value(p)
             if value is not None and value < 0:
                 return True
         return False
+
+    def _refute(self, doubt: _Doubt) -> None:
+        """Raises _Refuted where the goal is negative for values of a kind that was not asked before the search."""
+        self._doubt = None  # once a search
+        if self._is_negative_by(doubt.goal, doubt.context, (LATE_KIND,)):
+            raise _Refuted
 
     def positive(self, p: Poly) -> bool:
         """p >= 1 for certain."""
@@ -162,6 +187,8 @@ class Prover(Ranges):
             return False
         seen.add(name)
         self._fuel -= 1
+        if self._doubt is not None and self._fuel <= self._doubt.fuel:
+            self._refute(self._doubt)
         bad = [m for m, c in p.items() if self._is_bad(m, c)]
         target = max(bad, key=lambda m: (len(m), m))
         steps: list[Callable[[], Iterable[Poly]]] = [
@@ -315,6 +342,19 @@ class Prover(Ranges):
                 if not self.nonneg(case):
                     return False
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    """The goal of the innermost search, which is doubted once no more than `fuel` is left."""
+
+    goal: Poly
+    context: Context
+    fuel: int
+
+
+class _Refuted(Exception):
+    """No proof of the innermost goal can be found."""
 
 
 class _Fuel(AbstractContextManager[None]):  # a class, as those of `ranges`
