@@ -80,7 +80,9 @@ class Scope:
             verdict = is_inside(index, extent, self.extents, known)
             if proved is not None and form is not None:
                 proved.add(form, verdict)
-        return None if verdict else not_inside(name, position, index, extent, self.extents, known)
+        if verdict:
+            return None
+        return not_inside(f"index {position} of {name}", index, extent, self.extents, known)
 
     def _is_symbolic(self, index: Expr, extent: Dim) -> bool:
         exprs = [index, *self.guards, *(e for e in (extent, *self.extents.values()) if isinstance(e, Expr))]

@@ -77,7 +77,7 @@ def why_not_inside(
     """
     if is_inside(index, extent, extents, facts):
         return None
-    return not_inside(name, position, index, extent, extents, facts)
+    return not_inside(f"index {position} of {name}", index, extent, extents, facts)
 
 
 def is_inside(index: Expr, extent: Dim, extents: Mapping[Var, Dim], facts: Sequence[Expr]) -> bool:
@@ -97,20 +97,13 @@ def is_inside(index: Expr, extent: Dim, extents: Mapping[Var, Dim], facts: Seque
         return analyzer.prove(within, _LAST_EFFORT)
 
 
-def not_inside(
-    name: str,
-    position: int,
-    index: Expr,
-    extent: Dim,
-    extents: Mapping[Var, Dim],
-    facts: Sequence[Expr],
-) -> str:
-    """That 0 <= index < extent is not proved, with what is known of the index."""
+def not_inside(what: str, index: Expr, extent: Dim, extents: Mapping[Var, Dim], facts: Sequence[Expr]) -> str:
+    """That 0 <= index < extent is not proved of `what`, with what is known of the index."""
     with analysis(extents, facts) as analyzer:
         found = analyzer.interval(index)
         shown = _PLAIN.sub(r"\1", arith.to_text(analyzer.simplify(index)))
     message = (
-        f"cannot prove that index {position} of {name} is in bounds: {shown} {_span(found)}, "
+        f"cannot prove that {what} is in bounds: {shown} {_span(found)}, "
         f"the dim is {extent} (0..{extent - 1})"
     )
     if isinstance(index, Const) and index.value < 0:
