@@ -20,6 +20,7 @@ from ..expression.translate import Translator, make_lambda
 from ..model import CheckedAttr, CheckedCallee, CheckedOp, CheckedSignature, CheckedStrategy
 from ..model.opdef import OpDef, StrategyDef
 from .callees import Callees, compute_function, op_calls
+from .cases.example import example_case
 from .cases.inferred import inferred_operands
 from .cases.refused import refused_cases
 from .cases.sampled import sample_cases, variations
@@ -28,7 +29,8 @@ from .proofs.assemble import Assembled, Assembler
 from .proofs.defaults import check_defaults
 from .proofs.ends import check_ends
 from .proofs.findings import Finder, report, steps_of_build
-from .proofs.gradients import gradient_kinds
+from .proofs.formulas import formulas
+from .proofs.gradients import gradient_kinds, takes_first
 from .proofs.probes import find_probes
 from .proofs.remainder import sound_part
 from .proofs.run import Checked, failures, run
@@ -116,6 +118,8 @@ def check_op(
             return None
         varied = list(variations(signature, attrs, cases, probes))
         sampled = sample_cases(trials, varied, cases)
+        kinds = gradient_kinds(op, trials, checked.bound, gradients)
+        example = example_case(cases)
         return CheckedOp(
             name=op.name,
             doc=op.doc,
@@ -139,7 +143,7 @@ def check_op(
             strategy=strategy,
             gradients=gradients,
             decompositions=decompositions,
-            gradient_kinds=gradient_kinds(op, trials, checked.bound, gradients),
+            gradient_kinds=kinds,
             pattern=pattern,
             pattern_reason=reason,
             family=family,
@@ -151,6 +155,8 @@ def check_op(
             calls=tuple(dict.fromkeys(known_ops[node.op.name] for node in op_calls(op.compute or ()))),
             callees=called,
             sampled=sampled,
+            example_number=example,
+            formulas=formulas(trials, checked.bound[example], kinds, takes_first(op)),
             refused=refused_cases(trials, signature, varied, cases),
             inferred=inferred_operands(trials, (*cases, *sampled)),
         )

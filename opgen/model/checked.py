@@ -230,6 +230,14 @@ class CheckedGradient:
 
 
 @dataclass(frozen=True, slots=True)
+class CheckedFormulas:
+    """What the example of an op computes, in LaTeX; nothing where that is no formula."""
+
+    value: str | None = None
+    gradients: Mapping[str, str | None] = field(default_factory=dict)  # of operands whose adjoint is derived
+
+
+@dataclass(frozen=True, slots=True)
 class CheckedDecomposition:
     """An entry of `decompose:`: `def decompose_<k>(a, ..., N)` gives the results, in terms of ops."""
 
@@ -299,6 +307,8 @@ class CheckedOp:
     sampled: tuple[
         CheckedCase, ...
     ] = ()  # further cases for the suite: other shapes, dtypes and attrs that fit
+    example_number: int = 0  # of the test that documentation shows
+    formulas: CheckedFormulas = field(default_factory=CheckedFormulas)
     refused: tuple[Refusal, ...] = ()  # cases of a wrong dtype or shape
     version: int = 1  # a new one for each change that breaks callers
     upgrades: tuple[CheckedUpgrade, ...] = ()  # from the oldest version
@@ -316,6 +326,11 @@ class CheckedOp:
             name: f"derived ({kind})" if kind in ("gather", "update") else kind
             for name, kind in self.gradient_kinds.items()
         }
+
+    @property
+    def example(self) -> CheckedCase | None:
+        """The test that documentation shows."""
+        return self.tests[self.example_number] if self.tests else None
 
     @property
     def inputs(self) -> tuple[CheckedInput, ...]:

@@ -4,7 +4,7 @@ text.py        values and calls as Python text
 wrapper.py     its function: parameters, annotations, documentation
 op.py          its module
 suite.py       its suite
-page.py        its reference page, with typeset.py for the formula
+page.py        its reference page, with example.py for a call of it
 onnx.py        it as an ONNX function, with onnx_*.py for the expression
 index.py       the package's index and stub
 """

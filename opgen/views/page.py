@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from opgen_runtime.base.vocabulary import dataclass
+from opgen_runtime.compute.te.latex import signs
 
-from ..model import CheckedCase, CheckedOp
+from ..model import CheckedOp
 from ..project import Project
+from .example import example_text
 from .text import literal
-from .typeset import typeset
 from .wrapper import signature_text
 
 _CODE: Final = re.compile(r"(`[^`\n]*`)")
 _SPECIAL: Final = str.maketrans({"<": "&lt;", ">": "&gt;", "&": "&amp;", "*": r"\*", "_": r"\_", "[": r"\[", "]": r"\]",
                                  "#": r"\#", "$": r"\$", "|": r"\|"})  # fmt: skip
-_OPERAND: Final = re.compile(r"(\w+)\[([0-9, ]*)\]")
+_MAX_SIGNS: Final = 200  # of a formula; a longer one explains nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """LaTeX, or why there is none."""
+
+    latex: str | None
+    why_not: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +40,13 @@ class PageView:
     operands: tuple[tuple[str, ...], ...]  # rows of tables
     attrs: tuple[tuple[str, ...], ...]
     results: tuple[tuple[str, ...], ...]
-    formula: str | None  # LaTeX
+    formula: Formula
+    example: str | None  # Python
+    gradients: tuple[
+        tuple[str, str, Formula | None], ...
+    ]  # of each float operand: its name, how it is computed, as what
     code: str  # as declared
     facts: tuple[tuple[str, str], ...]
-    example: str | None  # Python
 
 
 def page_view(project: Project, op: CheckedOp) -> Mapping[str, object]:
@@ -69,10 +81,11 @@ def page_view(project: Project, op: CheckedOp) -> Mapping[str, object]:
                 (_code(each.name), _shape(each.shape_text), _code(each.dtype_text), prose(each.doc))
                 for each in op.outputs
             ),
-            formula=typeset(op.formula) if op.compute is not None else None,
+            formula=_formula(op.formulas.value, op.compute is not None),
+            example=example_text(project, op),
+            gradients=tuple(_gradients(op)),
             code=code,
             facts=tuple(_facts(project, op)),
-            example=_example(project, op, op.tests[0]) if op.tests else None,
         )
     }
 
@@ -121,10 +134,6 @@ def _notes(op: CheckedOp) -> list[str]:
 def _facts(project: Project, op: CheckedOp) -> list[tuple[str, str]]:
     found = [
         ("Fusion pattern", f"{_code(op.pattern.name.lower())}: {prose(op.pattern_reason)}"),
-        (
-            "Gradient",
-            "; ".join([f"{_code(n)}: {prose(text)}" for n, text in op.gradient_texts.items()]) or "no floats",
-        ),
         ("Declared in", _code(op.source)),
         ("Generated", _code(f"{project.relative(project.output)}/_{op.name}.py")),
     ]
@@ -136,28 +145,18 @@ def _facts(project: Project, op: CheckedOp) -> list[tuple[str, str]]:
     return found
 
 
-def _example(project: Project, op: CheckedOp, case: CheckedCase) -> str:
-    """The first test as a program that prints the type of its call."""
-    lines = ["import opgen_runtime as rt", f"import {project.package} as ops", ""]
-    arguments: list[str] = []
-    for name, given in case.inputs.items():
-        if given is None:
-            continue
-        made = _variable(name, given) if isinstance(given, str) else _variables(name, given)
-        lines.append(f"{name} = {made}")
-        arguments.append(f"{name}={name}")
-    arguments += [f"{name}={literal(value, library='')}" for name, value in case.attrs.items()]
-    return "\n".join([*lines, f"print(ops.{op.name}({', '.join(arguments)}).checked_type)"])
+def _formula(latex: str | None, is_declared: bool = True) -> Formula:
+    if latex is None:
+        return Formula(None, "it would be too long" if is_declared else "a hand-written function computes it")
+    count = signs(latex)
+    return Formula(latex, "") if count <= _MAX_SIGNS else Formula(None, f"it has {count} signs")
 
 
-def _variable(name: str, text: str) -> str:
-    match = _OPERAND.match(text)
-    assert match is not None, text
-    dims = [part.strip() for part in match[2].split(",") if part.strip()]
-    shape = f"({dims[0]},)" if len(dims) == 1 else f"({', '.join(dims)})"
-    return f'rt.var("{name}", rt.TensorType({shape}, "{match[1]}"))'
-
-
-def _variables(name: str, texts: tuple[str, ...]) -> str:
-    inner = ", ".join(_variable(f"{name}{number}", text) for number, text in enumerate(texts))
-    return f"({inner},)"
+def _gradients(op: CheckedOp) -> Iterator[tuple[str, str, Formula | None]]:
+    declared = {each.input: each.text for each in op.gradients}
+    for name, text in op.gradient_texts.items():
+        if name in declared:
+            yield _code(name), f"{_code(declared[name])}, as declared", None
+        else:
+            made = op.formulas.gradients
+            yield _code(name), prose(text), _formula(made[name]) if name in made else None

@@ -14,7 +14,6 @@ import pytest
 from opgen.emit import own, read_header, with_header
 from opgen.project import COMMENTS, OwnEmitter, ProjectError, find_project
 from opgen.views.page import prose
-from opgen.views.typeset import typeset
 
 PAGES = Path(__file__).parents[2] / "docs/ops"
 VIEW = "def card(project, op):\n    return {'name': op.name, 'said': 'first'}\n"
@@ -137,48 +136,22 @@ def test_the_header_of_every_kind_of_file_is_read(tmp_path: Path, suffix: str) -
 # ------------------------------------------------------------------ the reference pages
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("a[*i] - (b[*i] - 1) * 2", r"a_{\boldsymbol{i}} - \left(b_{\boldsymbol{i}} - 1\right) \cdot 2"),
-        (
-            "sum(x[i, k] ** 2 for k in range(1, K)) / K",
-            r"\frac{\sum_{\substack{1 \le k < K}} x_{i, k}^{2}}{K}",
-        ),
-        (
-            "sqrt(x[i]) if x[i] >= 0 else nan",
-            r"\begin{cases} \sqrt{x_{i}} & \text{if } x_{i} \ge 0 \\ \mathrm{nan} & \text{otherwise} \end{cases}",
-        ),
-        (
-            "1\nout[i] = y[i] // 2",
-            "1 \\\\\n\\mathrm{out}_{i} &= \\left\\lfloor \\frac{y_{i}}{2} \\right\\rfloor",
-        ),
-    ],
-)
-def test_formulas(text: str, shown: str) -> None:
-    assert typeset(f"y[i] = {text}") == f"y_{{i}} &= {shown}"
-
-
-def test_a_program_is_no_formula() -> None:
-    assert typeset("for i in range(N):\n    y[i] += 1") is None
-
-
 def test_text_of_a_declaration_is_data() -> None:
     hostile = "a | b <script>x</script>\n# heading `c | d` *e* [f](g)"
     assert prose(hostile) == r"a \| b &lt;script&gt;x&lt;/script&gt; \# heading `c \| d` \*e\* \[f\](g)"
 
 
 def test_examples_of_the_pages_run() -> None:
-    """One in eight: each by itself, all in one process."""
-    pages = sorted(PAGES.glob("*.md"))[::8]
+    """One in sixteen, all in one process; the documentation site runs all of them."""
+    pages = sorted(PAGES.glob("*.md"))[::16]
     codes = [re.findall(r"```python\n(import .*?)```", page.read_text(), re.S) for page in pages]
     programs = [code for (code,) in codes]
-    assert len(programs) > 20
+    assert len(programs) > 10
     done = subprocess.run(
         [sys.executable, "-c", "\n".join(programs)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Tensor[") >= len(programs)
+    assert len(done.stdout.splitlines()) >= len(programs)
 
 
 def test_views_are_found_without_an_import() -> None:

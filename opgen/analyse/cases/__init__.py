@@ -2,5 +2,6 @@
 
 sampled.py     calls with other shapes, dtypes and attrs
 refused.py     calls that must be refused
+example.py     the test that documentation shows
 inferred.py    which operands' types follow from the rest of a call
 """

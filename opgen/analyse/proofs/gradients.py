@@ -35,8 +35,14 @@ def gradient_kinds(
                 found[name] = "none: it is a Python function, which has no derived gradient"
         derived = [name for name in open_ if found.get(name, "zero") == "zero"]
         if derived and trials.can_build(sample):
-            found |= _derived(trials, sample, derived, said.get("ties") == "first")
+            found |= _derived(trials, sample, derived, takes_first(op))
     return found
+
+
+def takes_first(op: OpDef) -> bool:
+    """Whether the adjoint of a greatest or a least element goes to the first of equal ones."""
+    stated = op.traits.get("gradient")
+    return isinstance(stated, dict) and stated.get("ties") == "first"
 
 
 def _floats(trials: Trials, bound: BoundSample) -> Iterator[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+import math
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from ..base.vocabulary import DType, dataclass
@@ -53,3 +55,26 @@ def why_not_words(dtype: DType, shape: Sequence[int], limited: bool, words: Sequ
     if len(words) > 1 and tuple(sorted(words)) != _TOGETHER:
         return f"`{words[0]}` and `{words[1]}` do not stand together; only {' and '.join(_TOGETHER)} do"
     return None
+
+
+def domains(traits: Mapping[str, object]) -> dict[str, tuple[float, float]]:
+    """The least and the greatest value of operands, of `gradient: {domain: -1 < data < 1}`."""
+    stated = traits.get("gradient")
+    text = stated.get("domain") if isinstance(stated, Mapping) else None
+    if text is None:
+        return {}
+    found: dict[str, tuple[float, float]] = {}
+    body = ast.parse(text, mode="eval").body
+    for part in body.values if isinstance(body, ast.BoolOp) else [body]:
+        assert isinstance(part, ast.Compare), f"the domain {text!r} is no comparison of inputs with numbers"
+        low, high, name = -math.inf, math.inf, ""
+        for a, sign, b in zip([part.left, *part.comparators], part.ops, part.comparators, strict=False):
+            below = isinstance(sign, ast.Lt | ast.LtE)  # a < b
+            if isinstance(a, ast.Name):
+                name, bound = a.id, float(ast.literal_eval(b))
+                low, high = (low, bound) if below else (bound, high)
+            elif isinstance(b, ast.Name):
+                name, bound = b.id, float(ast.literal_eval(a))
+                low, high = (bound, high) if below else (low, bound)
+        found[name] = (low, high)
+    return found

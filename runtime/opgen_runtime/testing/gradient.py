@@ -7,7 +7,6 @@ Operands are float64, away from kinks: random numbers that are no halves, inside
 
 from __future__ import annotations
 
-import ast
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +18,7 @@ from ..base.errors import LanguageError, OpgenError
 from ..base.vocabulary import FLOAT32, FLOAT64, DType, dataclass
 from ..declaration import CallTensors, call_tensors
 from ..declaration.derive import Derived, derived
+from ..declaration.operands import domains
 from ..ir import Call, Expr, Function, Tuple, TupleGetItem, Var, const
 from ..operator import Attrs, Op, TensorType, TupleType, Type
 from ..run.executor import create_executor
@@ -224,27 +224,7 @@ def _kind(case: GradientCase, wrt: str) -> str:
 
 def domain_of(op: Op) -> Mapping[str, tuple[float, float]]:
     """The least and the greatest value of operands, of `gradient: {domain: -1 < data < 1}`."""
-    stated: Any = declaration_of(op).traits.get("gradient", {})
-    text = stated.get("domain")
-    if text is None:
-        return {}
-    found: dict[str, tuple[float, float]] = {}
-    body = ast.parse(text, mode="eval").body
-    for part in body.values if isinstance(body, ast.BoolOp) else [body]:
-        assert isinstance(part, ast.Compare), (
-            f"{op.name}: the domain {text!r} is no comparison of inputs with numbers"
-        )
-        low, high, name = -np.inf, np.inf, ""
-        for a, sign, b in zip([part.left, *part.comparators], part.ops, part.comparators, strict=False):
-            below = isinstance(sign, ast.Lt | ast.LtE)  # a < b
-            if isinstance(a, ast.Name):
-                name, bound = a.id, float(ast.literal_eval(b))
-                low, high = (low, bound) if below else (bound, high)
-            elif isinstance(b, ast.Name):
-                name, bound = b.id, float(ast.literal_eval(a))
-                low, high = (bound, high) if below else (low, bound)
-        found[name] = (low, high)
-    return found
+    return domains(declaration_of(op).traits)
 
 
 def _values(spec: Spec, domain: tuple[float, float] | None, random: np.random.Generator) -> np.ndarray:

@@ -1,0 +1,41 @@
+"""An op's value and its gradients as formulas: what one of its tests computes, in LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from opgen_runtime.base.errors import OpgenError
+from opgen_runtime.compute import te
+from opgen_runtime.compute.te.derivative import pullback
+from opgen_runtime.compute.te.latex import to_latex
+
+from ...model import CheckedFormulas
+from .trials import BoundSample, Trials
+
+
+def formulas(trials: Trials, bound: BoundSample, kinds: Mapping[str, str], first: bool) -> CheckedFormulas:
+    """Those of the call; `kinds`: how the adjoint of each float operand is computed, where `first` counts of ties."""
+    if trials.assembled.compute is None or not trials.can_build(bound):
+        return CheckedFormulas()
+    operands, outputs = trials.tensors(bound)
+    results = outputs[: len(bound.binding.outputs)]
+    value = to_latex(results)
+    if value is None:
+        return CheckedFormulas()  # and what is longer still is not looked at
+    names = ["grad"] if len(results) == 1 else [f"grad_{each.name}" for each in results]
+    cotangents = [
+        te.placeholder(name, each.shape, str(each.dtype)) if each.dtype.is_float else None
+        for name, each in zip(names, results, strict=True)
+    ]
+    gradients: dict[str, str | None] = {}
+    for name, operand in zip(trials.names, operands, strict=True):
+        if kinds.get(name) not in ("gather", "update") or not isinstance(operand, te.Tensor):
+            continue
+        try:
+            adjoint = pullback(results, cotangents, operand, first=first)
+        except OpgenError:
+            continue
+        if adjoint is not None:
+            made = te.Tensor(f"grad_{name}", adjoint.shape, adjoint.dtype, adjoint.op)
+            gradients[name] = to_latex([made])
+    return CheckedFormulas(value, gradients)
