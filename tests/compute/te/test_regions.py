@@ -114,6 +114,18 @@ def test_the_steps_of_a_scan_are_needed_whole_and_its_rows_are_not() -> None:
     assert found["x"] == Need(((0, 6), (1, 3)), {0: Whole.SCAN})
 
 
+def test_states_of_a_scan_may_have_fewer_axes_than_the_one_that_is_asked_for() -> None:
+    x = te.placeholder((6, 4, 4), name="x")
+    rest, column = te.placeholder((6, 4, 4), name="rest"), te.placeholder((6, 4), name="column")
+    first = te.compute((1, 4, 4), lambda _, i, j: x[0, i, j], name="first")
+    zero = te.compute((1, 4), lambda _, i: 0.0, name="zero")
+    less = te.compute((6, 4, 4), lambda t, i, j: rest[t - 1, i, j] - column[t - 1, i], name="less")
+    taken = te.compute((6, 4), lambda t, i: rest[t - 1, i, i] * 2.0, name="taken")
+    made, _ = te.scan([first, zero], [less, taken], [rest, column], inputs=[x], name="state")
+    need = needs_of(made, ((5, 6), (0, 1), (2, 3)))["x"]
+    assert need.region == ((0, 1), (0, 4), (0, 4))
+
+
 def test_what_is_read_at_an_axis_that_is_needed_whole_is_needed_whole() -> None:
     x = te.placeholder((6, 4), name="x")
     twice = te.compute((6, 4), lambda i, j: x[i, j] * 2.0, name="twice")

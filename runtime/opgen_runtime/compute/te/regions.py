@@ -178,7 +178,8 @@ def _rows(need: Need, state: State, scan: Scan) -> Need:
     serial = _serial_axes(state.tensor, scan)
     extents = extents_of(state.tensor)
     region = tuple([(0, extents[k]) if k in serial else need.region[k] for k in range(len(extents))])
-    return Need(region, {k: Whole.SCAN if k in serial else need.whole[k] for k in {*serial, *need.whole}})
+    unsplit = [k for k in {*serial, *need.whole} if k < len(extents)]
+    return Need(region, {k: Whole.SCAN if k in serial else need.whole[k] for k in unsplit})
 
 
 def _serial_axes(tensor: Tensor, scan: Scan) -> frozenset[int]:
