@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 _EXAMPLE = re.compile(r"```python\n(import numpy.*?)```", re.DOTALL)
 _TITLE = re.compile(r"^# .*\n\n(.*)$", re.MULTILINE)
+_BOOST = 4
 _FONTS = {"Roboto": ("roboto", (400, 700)), "Roboto Mono": ("roboto-mono", (400, 700))}
 
 
@@ -40,15 +41,16 @@ def main(folder: Path) -> None:
     if unknown:
         raise SystemExit(f"names.yaml names ops that there are not: {', '.join(sorted(unknown))}")
     warnings.simplefilter("error")
+    searched = searched_names(names, [page.stem for page in pages])
+    boosts = search_boosts(searched)
     for page in pages:
-        page.write_text(page_text(page, names.get(page.stem, ())), encoding="utf-8")
+        head = {"search": {"boost": boosts[page.stem]}, "tags": searched[page.stem], "title": page.stem}
+        text = page_text(page, names.get(page.stem, ()))
+        page.write_text(f"---\n{yaml.safe_dump(head)}---\n{text}", encoding="utf-8")
     (folder / "docs/ops/index.md").write_text(index_text(pages), encoding="utf-8")
     vendor(folder / "docs/assets", folder / "node_modules")
     (folder / "mkdocs.yml").write_text(settings(pages), encoding="utf-8")
-    found = {
-        "ops": [page.stem for page in pages],
-        "names": names_to_search(names, {page.stem for page in pages}),
-    }
+    found = {"ops": [page.stem for page in pages], "names": unambiguous(searched)}
     (folder / "names.json").write_text(json.dumps(found), encoding="utf-8")
 
 
@@ -65,9 +67,38 @@ def page_text(page: Path, names: Sequence[str]) -> str:
             access = f"## What an element is computed from\n\nIn the example:\n\n{picture}"
     shown = ", ".join(f"`{name}`" for name in names)
     text = text.replace("<!-- site: printed -->", printed).replace("<!-- site: access -->", access)
-    text = text.replace("<!-- site: names -->", f"Elsewhere: {shown}" if names else "")
-    tags = list(dict.fromkeys([page.stem, *map(bare, names)]))
-    return f"---\n{yaml.safe_dump({'tags': tags, 'title': page.stem})}---\n{text}"
+    return text.replace("<!-- site: names -->", f"Elsewhere: {shown}" if names else "")
+
+
+def searched_names(names: Mapping[str, Sequence[str]], ops: Sequence[str]) -> dict[str, list[str]]:
+    """By which names each op is found: its own, and those elsewhere that are no op's own, in small letters."""
+    own = set(ops)
+    elsewhere = {op: dict.fromkeys(bare(name).lower() for name in names.get(op, ())) for op in ops}
+    return {op: [op, *[name for name in others if name not in own]] for op, others in elsewhere.items()}
+
+
+def search_boosts(names: Mapping[str, Sequence[str]]) -> Mapping[str, int]:
+    """By what factor pages stand before others, so that a name comes before those that begin with it.
+
+    A search is for all words that begin with what is typed: `log` is no nearer to itself than `log_sigmoid` is.
+    """
+    longer = {
+        op: [
+            other
+            for other, of in names.items()
+            if other != op and any(a != b and b.startswith(a) for a in own for b in of)
+        ]
+        for op, own in names.items()
+    }
+    depths: dict[str, int] = {}
+
+    def depth(op: str, above: frozenset[str] = frozenset()) -> int:
+        if op not in depths:
+            below = [depth(each, above | {op}) for each in longer[op] if each not in above]
+            depths[op] = 1 + max(below, default=-1)
+        return depths[op]
+
+    return {op: _BOOST ** depth(op) for op in names}
 
 
 def index_text(pages: Sequence[Path]) -> str:
@@ -116,14 +147,13 @@ def settings(pages: Sequence[Path]) -> str:
     return yaml.safe_dump(made, sort_keys=False)
 
 
-def names_to_search(names: Any, ops: set[str]) -> dict[str, str]:
-    """The op of each name that is of one op alone and no op's own."""
+def unambiguous(searched: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """The op of each name that is of one op alone, and not its own."""
     found: dict[str, list[str]] = {}
-    for op, others in names.items():
-        for name in dict.fromkeys(map(bare, others)):
+    for op, names in searched.items():
+        for name in names[1:]:
             found.setdefault(name, []).append(op)
-    own = {op.lower() for op in ops}
-    return {name: of[0] for name, of in found.items() if len(of) == 1 and name.lower() not in own}
+    return {name: of[0] for name, of in found.items() if len(of) == 1}
 
 
 if __name__ == "__main__":
