@@ -116,7 +116,7 @@ def index_text(pages: Sequence[Path]) -> str:
 def vendor(assets: Path, modules: Path) -> None:
     """Styles, scripts and fonts, so that a page asks no other host."""
     assets.mkdir()
-    for name in ("site.css", "typeset.js"):
+    for name in ("site.css", "site.js"):
         shutil.copy(HERE / name, assets)
     katex = modules / "katex/dist"
     for name in ("katex.min.js", "katex.min.css"):
@@ -142,7 +142,7 @@ def settings(pages: Sequence[Path]) -> str:
     del made["hooks"]
     made["docs_dir"], made["site_dir"] = "docs", "html"
     made["extra_css"] = [f"assets/{name}" for name in ("fonts.css", "katex.min.css", "site.css")]
-    made["extra_javascript"] = ["assets/katex.min.js", "assets/typeset.js"]
+    made["extra_javascript"] = ["assets/katex.min.js", "assets/site.js"]
     made["nav"].append({"The ops": [{"All ops": "ops/index.md"}, *navigation(pages)]})
     return yaml.safe_dump(made, sort_keys=False)
 
