@@ -61,7 +61,10 @@ CALLS = {
         polyadd(v, w[:2]) | polysub(v, w) | polymul(v, w) | polyder(v) | polyint(v) | choose(i % 2, [a, b], mode='clip')
         nanargmax(q, 1) | nanargmin(q, 0) | argpartition(v, 1) | packbits(c, 1) | unpackbits(np.astype(i, np.uint8), 1)
         unravel_index(i, (3, 4)) | ravel_multi_index((i, j), (7, 5), mode='clip') | histogramdd((v, w), 3)
-        histogram2d(v, w, (2, 3)) | polyfit(v, w, 1) | poly(v)
+        histogram2d(v, w, (2, 3)) | polyfit(v, w, 1) | poly(v) | nonzero(c) | argwhere(c) | flatnonzero(c)
+        extract(c, a) | compress(c[0], v) | unique(i) | unique_values(j).sum() | union1d(i, j) | delete(a, 1, axis=1)
+        insert(a, 1, v, axis=0) | piecewise(a, [a < 2, a >= 3], [-1, lambda x: x * x]) | ix_(i[0], j[0])
+        apply_over_axes(np.sum, a, (0, 1)) | diag_indices_from(s) | tril_indices_from(s) | triu_indices_from(s, 1)
         block([[a, b], [b, a]]) | resize(v, (2, 4)) | vecdot(a, b) | matvec(s, v) | vecmat(v, s)
         var(a, 0) | vdot(v, w) | vsplit(a, 2) | vstack((v, w)) | where(c, a, b) | zeros_like(a)
     """,
@@ -77,7 +80,9 @@ _SIZES = "the shape of what it gives depends on the values of elements"
 _WRITES = "it writes to its argument, and nothing can be written to while a function is traced"
 _RAISES = "it raises an error for the values of elements, and a program raises none"
 _STATIC = "it takes no array: it gives the array that numpy gives, which becomes a constant of the program"
-_PYTHON = "it calls Python functions on parts of arrays; write the function with arrays"
+_ARRAYS = "numpy asks no tensor for it: what is traced is an array already, and has no elements yet"
+_PYTHON = "it calls a Python function with each element; write the function with arrays"
+_ALONG = "it calls a Python function with each line, one after the other; `rt.vmap` calls it once for all"
 _TEXT = "it reads or writes files, text or memory"
 _ABOUT = "it is about Python's objects or numpy's settings, not about values of arrays"
 _OLD = "numpy is about to lose it; it is `np.vstack`"
@@ -86,8 +91,7 @@ _COMPLEX = "complex numbers are no dtypes of the runtime"
 _DECOMPOSES = "no declared op finds eigenvalues or singular values (`ops.lstsq` solves systems of full rank)"
 REASONS = {
     _SIZES: """
-        argwhere compress delete extract flatnonzero insert intersect1d nonzero setdiff1d setxor1d
-        polydiv trim_zeros union1d unique unique_all unique_counts unique_inverse unique_values bincount
+        intersect1d setdiff1d setxor1d polydiv trim_zeros unique_all unique_counts unique_inverse bincount
     """,
     _WRITES: """
         copyto fill_diagonal place put put_along_axis putmask
@@ -96,13 +100,17 @@ REASONS = {
         asarray_chkfinite
     """,
     _STATIC: """
-        arange array asanyarray asarray ascontiguousarray asfortranarray bartlett blackman broadcast_shapes
-        diag_indices diag_indices_from empty eye full geomspace hamming hanning identity indices ix_ kaiser
-        linspace logspace mask_indices ones tri tril_indices tril_indices_from triu_indices
-        triu_indices_from zeros fftfreq rfftfreq
+        arange bartlett blackman broadcast_shapes diag_indices empty eye fromfunction full geomspace hamming hanning
+        identity indices kaiser linspace logspace mask_indices ones tri tril_indices triu_indices zeros fftfreq rfftfreq
+    """,
+    _ARRAYS: """
+        array asanyarray asarray ascontiguousarray asfortranarray
     """,
     _PYTHON: """
-        apply_along_axis apply_over_axes fromfunction frompyfunc piecewise
+        frompyfunc
+    """,
+    _ALONG: """
+        apply_along_axis
     """,
     _TEXT: """
         array2string array_repr array_str base_repr binary_repr format_float_positional
@@ -137,6 +145,8 @@ What numpy {version} has in its main namespace, in `np.linalg` and in `np.fft` f
 it while a function is [traced](jit.md). A row with a call works: the tests run the call under `jit`, and it gives what
 numpy gives, dtype and shape included. The other rows say why not. Functions of files, text, dates and
 settings are left out. `python -m tests.run.calls.tracing.numpy_table` writes this page.
+`python -m tests.run.calls.tracing.numpy_draw --seed 7 --count 120` draws functions that work and runs each in further
+forms of its arguments (axes, dtypes, masks, empty arrays, numbers, and what numpy refuses).
 
 In the calls `a` and `b` are 2 x 3 floats, `p` such between 0 and 1, `q` with NaN, `s` 3 x 3, `v` and `w` vectors of 3,
 `i` and `j` 2 x 3 ints, `c` and `d` bools."""

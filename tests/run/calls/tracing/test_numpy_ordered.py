@@ -10,8 +10,8 @@ import pytest
 import opgen_runtime as rt
 from opgen_runtime.base.errors import CallError
 
+from .numpy_draw import flat
 from .numpy_table import ARRAYS
-from .test_numpy_table import flat
 
 CALLS = """
     np.quantile(a, [0.1, 0.5], axis=0) | np.quantile(a, 0.3, method='nearest') | np.percentile(q, 50, axis=1)
@@ -55,9 +55,11 @@ def test_what_is_refused_says_what_is_taken() -> None:
     a = ARRAYS["a"]
     with pytest.raises(CallError, match=r"np\.quantile .* takes quantiles that are known, found a traced q"):
         rt.jit(lambda a: np.quantile(a, a[0, 0]))(a)
-    with pytest.raises(CallError, match=r"takes the methods linear, lower, higher, nearest; found 'weibull'"):
-        rt.jit(lambda a: np.quantile(a, 0.5, method="weibull"))(a)
     with pytest.raises(CallError, match=r"takes a number of bins or edges, found 'auto'"):
         rt.jit(lambda a: np.histogram(a, "auto"))(a)
-    with pytest.raises(CallError, match=r"takes the modes wrap and clip; found 'raise'"):
-        rt.jit(lambda i: np.choose(i, [1, 2]))(ARRAYS["i"])
+    with pytest.raises(CallError, match=r"np\.delete .* takes positions that are known"):
+        rt.jit(lambda v, i: np.delete(v, i))(ARRAYS["v"], ARRAYS["i"])
+    with pytest.raises(CallError, match=r"np\.compress .* takes a condition that is known along an axis"):
+        rt.jit(lambda c, a: np.compress(c[0], a, 1))(ARRAYS["c"], a)
+    with pytest.raises(CallError, match=r"np\.pad .* takes the reflect_type 'even'"):
+        rt.jit(lambda a: np.pad(a, 1, "reflect", reflect_type="odd"))(a)

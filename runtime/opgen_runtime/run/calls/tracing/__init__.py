@@ -14,8 +14,8 @@ operands.py     operands in the dtypes of numpy's promotion
 ufuncs.py       the table of numpy's ufuncs
 functions.py    the table of numpy's functions, filled by
                 reductions.py, shaping.py, elements.py, algebra.py,
-                rearranging.py, statistics.py, ordered.py, sequences.py, vectors.py, norms.py,
-                linear_algebra.py (made of those)
+                rearranging.py, padding.py, selecting.py, statistics.py, quantiles.py, histograms.py, ordered.py,
+                without_nan.py, sequences.py, vectors.py, norms.py, linear_algebra.py (made of those)
 indexing.py     tensor[...]
 
 What gradients and loops need is imported with their first use: few functions have either.

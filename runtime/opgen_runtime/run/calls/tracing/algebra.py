@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import index
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
 
 from .... import ops
 from .functions import maps
-from .operands import axes_of, common_dtype, element, full, operand, tensor, to
-from .reductions import total
+from .operands import DTypeLike, axes_of, common_dtype, element, full, operand, tensor, to
 from .shaping import reshape, transpose
 from .tracer import Tracer
 from .ufuncs import SPECIAL, apply
@@ -92,12 +93,34 @@ def tensordot(a: Any, b: Any, axes: int | Sequence[Any] = 2) -> Tracer:
 
 
 @maps("einsum")
-def einsum(subscripts: str, *operands: Any) -> Tracer:
-    items = [tensor(each) for each in operands]
-    dtype = common_dtype(items)
+def einsum(
+    *operands: Any, dtype: DTypeLike | None = None, casting: str = "safe", optimize: Any = False
+) -> Tracer:
+    """Of a text and tensors, or of tensors each with the numbers of its axes; an order of products is the program's."""
+    subscripts, given = _subscripts(operands)
+    items = [tensor(each) for each in given]
+    wanted = common_dtype(items) if dtype is None else np.dtype(dtype)
+    for x in items:
+        if not np.can_cast(x.dtype, wanted, casting):  # type: ignore[arg-type]  # a kind of cast
+            raise TypeError(f"Cannot cast operand from {x.dtype} to {wanted} by the rule {casting!r}")
+    dtype = wanted
     computed = np.dtype(np.int64) if element(dtype).is_bool else dtype
     equation, items = _stretched(subscripts.replace(" ", ""), [to(x, computed) for x in items])
     return to(ops.einsum(items, equation=equation), dtype)  # type: ignore[arg-type]  # traced
+
+
+def _subscripts(operands: Sequence[Any]) -> tuple[str, Sequence[Any]]:
+    """The text and the tensors of either form."""
+    if isinstance(operands[0], str):
+        return operands[0], operands[1:]
+    pairs = len(operands) // 2
+    terms = [_letters(numbers) for numbers in operands[1 : 2 * pairs : 2]]
+    result = f"->{_letters(operands[-1])}" if len(operands) % 2 else ""
+    return ",".join(terms) + result, operands[: 2 * pairs : 2]
+
+
+def _letters(numbers: Sequence[Any]) -> str:
+    return "".join(["..." if each is Ellipsis else ascii_letters[index(each)] for each in numbers])
 
 
 def _stretched(equation: str, items: list[Tracer]) -> tuple[str, list[Tracer]]:
@@ -127,11 +150,3 @@ def _stretched(equation: str, items: list[Tracer]) -> tuple[str, list[Tracer]]:
     shorter = [reshape(x, [x.shape[k] for k in axes]) for x, axes in zip(items, kept, strict=True)]
     named = ["".join([term[k] for k in axes]) for term, axes in zip(terms, kept, strict=True)]
     return f"{','.join(named)}->{result}", shorter
-
-
-@maps("trace")
-def trace(a: Any) -> Tracer:
-    x = tensor(a)
-    count = min(x.shape[:2])
-    places = np.arange(count)
-    return total(x[places, places], 0)

@@ -32,16 +32,27 @@ from .ufuncs import apply
 _SORTS: Final = ("quicksort", "mergesort", "heapsort", "stable", "q", "m", "h", "s")
 
 
-@maps("where")
-def where(condition: Any, *choices: Any) -> Tracer:
-    if len(choices) != 2:
-        raise CallError(
-            "np.where while a function is traced takes a condition and two choices; the places where a condition "
-            "holds have a shape that depends on data: opgen_runtime.ops.argwhere gives them"
+@maps("nonzero", method="nonzero")
+def nonzero(a: Any) -> Any:
+    """The positions along each axis of what is not 0: vectors whose extent depends on data."""
+    x = tensor(a)
+    if x.ndim == 0:
+        raise ValueError(
+            "Calling nonzero on 0d arrays is not allowed. Use np.atleast_1d(scalar).nonzero() instead."
         )
+    mask = to(x, bool)
+    return tuple([ops.masked_select(places, mask) for places in np.indices(x.shape)])
+
+
+@maps("where")
+def where(condition: Any, *choices: Any) -> Any:
+    if not choices:
+        return nonzero(condition)
+    if len(choices) != 2:
+        raise ValueError("either both or neither of x and y should be given")
     x, y = (operand(each) for each in choices)
     dtype = common_dtype([x, y])
-    return ops.where(to(tensor(condition), bool), unchecked(x, dtype), unchecked(y, dtype))  # type: ignore[return-value]  # traced
+    return ops.where(to(tensor(condition), bool), unchecked(x, dtype), unchecked(y, dtype))
 
 
 @maps("select")
@@ -61,7 +72,16 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 
 @maps("clip", method="clip")
-def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
+def clip(
+    a: Any,
+    a_min: Any = None,
+    a_max: Any = None,
+    *,
+    min: Any = None,
+    max: Any = None,
+    dtype: DTypeLike | None = None,
+) -> Any:
+    a = a if dtype is None else to(operand(a), dtype)
     low = operand(a_min if min is None else min) if (a_min is not None or min is not None) else None
     high = operand(a_max if max is None else max) if (a_max is not None or max is not None) else None
     x: Operand = operand(a)
@@ -105,14 +125,12 @@ def _power_of_ten(n: int) -> float:
 def round_(a: Any, decimals: int = 0) -> Any:
     x, decimals = tensor(a), index(decimals)
     kind = element(x.dtype).kind
-    if kind in "iu" and decimals >= 0:
-        return x
-    if kind != "f":
-        raise CallError(
-            f"np.round while a function is traced takes floats, and ints without decimals < 0, found {x.dtype}"
-        )
+    if kind in "iu":
+        return x if decimals >= 0 else to(round_(to(x, np.float64), decimals), x.dtype)
     if decimals == 0:
-        return ops.round(x)
+        return apply(np.rint, x)
+    if kind == "b":
+        raise CallError("np.round while a function is traced takes bools without decimals")
     scale = _power_of_ten(abs(decimals))
     if decimals > 0:
         return ops.divide(ops.round(ops.multiply(x, scale)), scale)
@@ -250,9 +268,14 @@ def tril(m: Any, k: int = 0) -> Any:
 
 
 @maps("array_equal")
-def array_equal(a1: Any, a2: Any) -> Any:
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     x, y = tensor(a1), tensor(a2)
-    return np.False_ if x.shape != y.shape else ops.all(apply(np.equal, x, y))
+    if x.shape != y.shape:
+        return np.False_
+    same = apply(np.equal, x, y)
+    if equal_nan:
+        same = apply(np.logical_or, same, apply(np.logical_and, apply(np.isnan, x), apply(np.isnan, y)))
+    return ops.all(same)
 
 
 @maps("append")

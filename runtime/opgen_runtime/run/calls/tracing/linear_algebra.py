@@ -69,11 +69,14 @@ def slogdet(a: Any) -> Any:
 
 @maps("linalg.qr")
 def qr(a: Any, mode: str = "reduced") -> Any:
-    if mode not in ("reduced", "r"):
+    x: Any = _matrices("qr", a, square=False)
+    rows, columns = x.shape[-2:]
+    if mode not in ("reduced", "r") and not (mode == "complete" and rows <= columns):
         raise CallError(
-            f"np.linalg.qr while a function is traced takes the modes reduced and r; found {mode!r}"
+            "np.linalg.qr while a function is traced takes the modes reduced and r, and complete where no column is "
+            f"added; found {mode!r} of {rows} x {columns}"
         )
-    q, r = ops.qr(_matrices("qr", a, square=False))
+    q, r = ops.qr(x)
     return r if mode == "r" else (q, r)
 
 
@@ -105,13 +108,18 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
 
 
 @maps("polyfit")
-def polyfit(x: Any, y: Any, deg: int) -> Any:
+def polyfit(x: Any, y: Any, deg: int, w: Any = None) -> Any:
     """By least squares of full rank, of columns that are scaled to length 1."""
     points, values = floats(x), floats(y)
     points, values = (to(each, np.result_type(points.dtype, values.dtype)) for each in (points, values))
     columns: Any = np.vander(points, deg + 1)
-    scale = np.sqrt(np.sum(columns * columns, axis=0))
     right: Any = values if values.ndim == 2 else values[:, None]
+    if w is not None:
+        weights: Any = floats(w)
+        if weights.shape != points.shape:
+            raise TypeError("expected w and y to have the same length")
+        columns, right = columns * weights[:, None], right * weights[:, None]
+    scale = np.sqrt(np.sum(columns * columns, axis=0))
     found: Any = np.swapaxes(np.swapaxes(ops.lstsq(columns / scale, right), 0, 1) / scale, 0, 1)
     return found if values.ndim == 2 else found[:, 0]
 
@@ -125,3 +133,18 @@ def poly(seq_of_zeros: Any) -> Any:
     for k in range(zeros.shape[0]):
         found = np.convolve(found, np.stack([np.ones_like(zeros[k]), -zeros[k]]))
     return found
+
+
+@maps("linalg.matrix_power")
+def matrix_power(a: Any, n: int) -> Any:
+    x = tensor(a)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise np.linalg.LinAlgError("Last 2 dimensions of the array must be square")
+    if n < 0:
+        x, n = inv(x), -n
+    total: Any = None
+    while n:
+        total = (x if total is None else np.matmul(total, x)) if n & 1 else total
+        n >>= 1
+        x = np.matmul(x, x) if n else x
+    return np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape) if total is None else total

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy
 
-from ....base.errors import CallError
 from .functions import maps
 from .operands import one_axis, tensor, to
 from .tracer import Tracer
@@ -33,7 +32,10 @@ def flipud(m: Any) -> Any:
 
 @maps("rot90")
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
-    x, (first, second) = tensor(m), axes
+    x = tensor(m)
+    first, second = (one_axis(axis, x.ndim) for axis in axes)
+    if first == second:
+        raise ValueError("Axes must be different.")
     rotated = x
     for _ in range(k % 4):
         rotated = np.flip(np.swapaxes(rotated, first, second), first)
@@ -141,6 +143,16 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     return np.take(flat, (first + max(-offset, 0)) * columns + first + max(offset, 0), -1)
 
 
+@maps("trace", method="trace")
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    return np.sum(diagonal(a, offset, axis1, axis2), axis=-1, dtype=dtype)
+
+
+@maps("linalg.trace")
+def matrix_trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    return trace(x, offset, -2, -1, dtype)
+
+
 @maps("linalg.diagonal")
 def matrix_diagonal(x: Any, /, *, offset: int = 0) -> Any:
     return diagonal(x, offset, -2, -1)
@@ -185,6 +197,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 @maps("packbits")
 def packbits(a: Any, /, axis: int | None = None, bitorder: str = "big") -> Any:
     x = tensor(a)
+    if x.dtype.kind not in "biu":
+        raise TypeError("Expected an input array of integer or boolean data type")
     rows = np.reshape(x, (-1,)) if axis is None else np.moveaxis(x, one_axis(axis, x.ndim), -1)
     count = rows.shape[-1]
     bits = to(np.not_equal(rows, 0), np.uint8)
@@ -229,13 +243,14 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
 
 @maps("ravel_multi_index")
 def ravel_multi_index(multi_index: Any, dims: Any, mode: Any = "raise", order: str = "C") -> Any:
+    """Of positions inside the dims; in the mode `raise` those outside are clipped, where numpy raises."""
     extents = (dims,) if isinstance(dims, int) else tuple(dims)
     modes = (mode,) * len(extents) if isinstance(mode, str) else tuple(mode)
-    if any(each not in ("clip", "wrap") for each in modes):
-        raise CallError("np.ravel_multi_index while a function is traced takes the modes clip and wrap")
+    if any(each not in ("raise", "clip", "wrap") for each in modes):
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
     rows = list(zip(multi_index, extents, modes, strict=True))
     found: Any = 0
     for index, extent, how in rows if order == "C" else rows[::-1]:
         x = to(tensor(index), np.int64)
-        found = found * extent + (np.clip(x, 0, extent - 1) if how == "clip" else np.remainder(x, extent))
+        found = found * extent + (np.remainder(x, extent) if how == "wrap" else np.clip(x, 0, extent - 1))
     return found

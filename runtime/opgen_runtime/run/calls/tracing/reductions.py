@@ -48,7 +48,8 @@ def _masked(x: Tracer, mask: Any, otherwise: Any) -> Tracer:
     chosen = tensor(mask)
     if not element(chosen.dtype).is_bool:
         raise TypeError(f"Cannot cast array data from {chosen.dtype} to bool: `where` is a mask")
-    return choose(broadcast_to(chosen, x.shape), x, to(operand(otherwise), x.dtype))
+    made: Tracer = choose(broadcast_to(chosen, x.shape), x, to(operand(otherwise), x.dtype))
+    return made
 
 
 def _begun(ufunc: np.ufunc, made: Tracer, initial: Any) -> Tracer:
@@ -182,9 +183,34 @@ def _means_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
 
 
 @maps("mean", method="mean")
-def mean(a: Any, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: Shared = False) -> Tracer:
+def mean(
+    a: Any,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    keepdims: Shared = False,
+    *,
+    where: Any = True,
+) -> Tracer:
     x = _floating("mean", a, dtype)
+    if where is not True:
+        axes = _means_axes(axis, x.ndim)
+        summed = total(x, axes, None, keepdims, None, where)
+        made: Tracer = apply(np.divide, summed, _counted(x, axes, where, keepdims))
+        return made
     return _reduce("mean", x, _means_axes(axis, x.ndim), keepdims)
+
+
+def _counted(x: Tracer, axes: tuple[int, ...], where: Any, keepdims: Shared) -> Tracer:
+    """How many elements a mask takes."""
+    return to(total(broadcast_to(tensor(where), x.shape), axes, None, keepdims), x.dtype)
+
+
+def _variance_of(x: Tracer, axes: tuple[int, ...], taken: float, keepdims: Shared, where: Any) -> Any:
+    """That of the elements that a mask takes."""
+    off = apply(np.subtract, x, mean(x, axes, None, True, where=where))
+    squares = total(apply(np.square, off), axes, None, keepdims, None, where)
+    count = apply(np.maximum, apply(np.subtract, _counted(x, axes, where, keepdims), taken), 0)
+    return apply(np.divide, squares, count)
 
 
 @maps("var")
@@ -196,8 +222,14 @@ def var(
     keepdims: Shared = False,
     *,
     correction: float | None = None,
+    where: Any = True,
 ) -> Tracer:
-    return _variance(a, axis, dtype, _taken_off(ddof, correction), keepdims)
+    taken = _taken_off(ddof, correction)
+    if where is not True:
+        x = _floating("var", a, dtype)
+        made = _variance_of(x, _means_axes(axis, x.ndim), taken, keepdims, where)
+        return made  # type: ignore[no-any-return]  # traced
+    return _variance(a, axis, dtype, taken, keepdims)
 
 
 @maps(method="var")
@@ -229,8 +261,14 @@ def std(
     keepdims: Shared = False,
     *,
     correction: float | None = None,
+    where: Any = True,
 ) -> Tracer:
-    return _deviation(a, axis, dtype, _taken_off(ddof, correction), keepdims)
+    taken = _taken_off(ddof, correction)
+    if where is not True:
+        x = _floating("std", a, dtype)
+        made = _variance_of(x, _means_axes(axis, x.ndim), taken, keepdims, where)
+        return ops.sqrt(made)  # type: ignore[return-value]  # traced
+    return _deviation(a, axis, dtype, taken, keepdims)
 
 
 @maps(method="std")

@@ -8,9 +8,8 @@ from typing import Any
 import numpy
 
 from .... import ops
-from ....base.errors import CallError
 from .functions import maps
-from .operands import axes_of, one_axis, tensor, to
+from .operands import axes_of, element, one_axis, tensor, to
 from .statistics import floats
 from .ufuncs import SPECIAL
 
@@ -53,8 +52,18 @@ def _cut(full: Any, n: int, m: int, mode: str, start: int) -> Any:
 
 
 @maps("interp")
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None) -> Any:
+    """Between points in order; with a period of points in any, which go on beyond both ends."""
     at, points, values = (to(tensor(each), np.float64) for each in (x, xp, fp))
+    if period is not None:
+        if period == 0:
+            raise ValueError("period must be a non-zero value")
+        span, left, right = abs(period), None, None
+        at, points = np.mod(at, span), np.mod(points, span)
+        order = np.argsort(points)
+        points, values = np.take(points, order, mode="clip"), np.take(values, order, mode="clip")
+        points = np.concatenate([points[-1:] - span, points, points[:1] + span])
+        values = np.concatenate([values[-1:], values, values[:1]])
     last = points.shape[0] - 1
     j = np.clip(np.searchsorted(points, at, "right") - 1, 0, max(last - 1, 0))
     low, high = (np.take(points, k, mode="clip") for k in (j, j + 1))
@@ -125,14 +134,15 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None, *, subok: b
 
 @maps("unwrap")
 def unwrap(p: Any, discont: float | None = None, axis: int = -1, *, period: float = 2 * numpy.pi) -> Any:
-    p = floats(p)
+    whole = element(tensor(p).dtype).is_int and isinstance(period, int) and discont is None
+    p = tensor(p) if whole else floats(p)
     rows = np.moveaxis(p, one_axis(axis, p.ndim), -1)
     step = np.diff(rows)
-    half = period / 2
+    half, odd = divmod(period, 2) if whole else (period / 2, 0)
     around = np.mod(step + half, period) - half
-    around = np.where(np.logical_and(around == -half, step > 0), half, around)
-    least = half if discont is None else discont
-    corrections = np.where(np.abs(step) < least, 0.0, around - step)
+    around = around if odd else np.where(np.logical_and(around == -half, step > 0), half, around)
+    least = period / 2 if discont is None else discont
+    corrections = np.where(np.abs(step) < least, 0, around - step)
     return np.moveaxis(
         np.concatenate([rows[..., :1], rows[..., 1:] + np.cumsum(corrections, axis=-1)], -1), -1, axis
     )
@@ -168,17 +178,24 @@ def polyder(p: Any, m: int = 1) -> Any:
 
 
 @maps("polyint")
-def polyint(p: Any, m: int = 1) -> Any:
+def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+    """`k`: the constants, one for all or one for each of the integrations."""
     found = floats(p)
-    for _ in range(m):
-        found = np.concatenate([found / np.arange(found.shape[0], 0, -1), np.zeros(1, found.dtype)])
+    constants = np.zeros(m) if k is None else np.atleast_1d(k)
+    constants = np.repeat(constants, m) if constants.shape == (1,) else constants
+    if constants.shape[0] < m:
+        raise ValueError("k must be a scalar or a rank-1 array of length 1 or >m.")
+    for each in range(m):
+        end = np.astype(constants[each : each + 1], found.dtype)
+        found = np.concatenate([found / np.arange(found.shape[0], 0, -1), end])
     return found
 
 
-@maps("choose")
+@maps("choose", method="choose")
 def choose(a: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
-    if mode not in ("wrap", "clip"):
-        raise CallError(f"np.choose while a function is traced takes the modes wrap and clip; found {mode!r}")
+    """By places; in the mode `raise` those outside are clipped, where numpy raises."""
+    if mode not in ("raise", "wrap", "clip"):
+        raise ValueError(f"clipmode must be one of 'clip', 'raise', or 'wrap' (got {mode!r})")
     places, given = tensor(a), [tensor(each) for each in choices]
     count = len(given)
     places = np.mod(places, count) if mode == "wrap" else np.clip(places, 0, count - 1)
@@ -215,8 +232,12 @@ def resize(a: Any, new_shape: int | Sequence[int]) -> Any:
     return np.reshape(np.take(x, np.arange(numpy.prod(shape, dtype=int)) % x.shape[0], mode="clip"), shape)
 
 
-def _vecdot(x1: Any, x2: Any) -> Any:
-    return np.sum(np.multiply(tensor(x1), tensor(x2)), axis=-1)
+def _vecdot(x1: Any, x2: Any, *, axis: int = -1) -> Any:
+    x, y = tensor(x1), tensor(x2)
+    x, y = (np.moveaxis(each, one_axis(axis, each.ndim), -1) for each in (x, y))
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError(f"vecdot: vectors of {x.shape[-1]} and {y.shape[-1]} elements")
+    return np.sum(np.multiply(x, y), axis=-1, dtype=np.result_type(x.dtype, y.dtype))
 
 
 def _matvec(x1: Any, x2: Any) -> Any:

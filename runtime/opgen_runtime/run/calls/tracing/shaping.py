@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from operator import index
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from .... import ops
-from ....base.errors import CallError
 from .functions import maps
 from .operands import (
     DTypeLike,
     any_axis,
     axes_of,
     common_dtype,
-    element,
     full,
     one_axis,
     operand,
@@ -53,10 +51,12 @@ def _ints(numbers: Any, what: str) -> tuple[int, ...]:
 
 @maps("reshape")
 def reshape(a: Any, shape: Any, order: str = "C") -> Tracer:
-    if order not in ("C", "A"):
-        raise CallError(f"reshape while a function is traced takes order 'C', found {order!r}")
+    if order not in ("C", "A", "F"):
+        raise ValueError(f"order must be one of 'C', 'F', or 'A' (got {order!r})")
     x = tensor(a)
     dims = _dims(shape)
+    if order == "F":
+        return transpose(reshape(transpose(x), dims[::-1]))
     known = math.prod([dim for dim in dims if dim >= 0])
     unknown = len([dim for dim in dims if dim < 0])
     if unknown > 1:
@@ -146,9 +146,9 @@ def squeeze(a: Any, axis: Any = None) -> Tracer:
 
 
 @maps("atleast_1d")
-def atleast_1d(a: Any) -> Tracer:
-    x = tensor(a)
-    return reshape(x, (1,)) if x.ndim == 0 else x
+def atleast_1d(*arys: Any) -> Any:
+    found = tuple([x if x.ndim else reshape(x, (1,)) for x in map(tensor, arys)])
+    return found[0] if len(found) == 1 else found
 
 
 @maps("flip")
@@ -186,21 +186,23 @@ def _paired(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[tuple[int, ...], tu
     return a, b
 
 
-def _joined(arrays: Any, dtype: DTypeLike | None) -> list[Tracer]:
+def _joined(arrays: Any, dtype: DTypeLike | None, casting: Any) -> list[Tracer]:
     """The arrays in one dtype, which Python numbers take from the others: to `concatenate`, they are weak."""
     items = [operand(each) for each in arrays]
     if not items:
         raise ValueError("need at least one array to concatenate")
     wanted = common_dtype(items) if dtype is None else np.dtype(dtype)
     for item in items:
-        if isinstance(item, Tracer) and not np.can_cast(item.dtype, wanted, "same_kind"):
-            raise TypeError(f"Cannot cast array data from {item.dtype} to {wanted} by the rule 'same_kind'")
+        if isinstance(item, Tracer) and not np.can_cast(item.dtype, wanted, casting):
+            raise TypeError(f"Cannot cast array data from {item.dtype} to {wanted} by the rule {casting!r}")
     return [unchecked(item, wanted) for item in items]
 
 
 @maps("concatenate", "concat")
-def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = None) -> Tracer:
-    items = _joined(arrays, dtype)
+def concatenate(
+    arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = None, casting: str = "same_kind"
+) -> Tracer:
+    items = _joined(arrays, dtype, casting)
     if axis is None:
         items, axis = [ravel(item) for item in items], 0
     if not all([item.ndim for item in items]):
@@ -217,27 +219,30 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: DTypeLike | None = Non
 
 
 @maps("stack")
-def stack(arrays: Any, axis: int = 0, dtype: DTypeLike | None = None) -> Tracer:
+def stack(arrays: Any, axis: int = 0, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Tracer:
     items = [tensor(each) for each in arrays]
     if not items:
         raise ValueError("need at least one array to stack")
     if len({x.shape for x in items}) > 1:
         raise ValueError("all input arrays must have the same shape")
     at = any_axis(axis, items[0].ndim + 1)
-    return concatenate([expand_dims(x, at) for x in items], at, dtype)
+    return concatenate([expand_dims(x, at) for x in items], at, dtype, casting)
 
 
 @maps("vstack")
-def vstack(tup: Any, dtype: DTypeLike | None = None) -> Tracer:
+def vstack(tup: Any, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Tracer:
     return concatenate(
-        [reshape(x, (1, *(x.shape or (1,)))) if x.ndim < 2 else x for x in map(tensor, tup)], 0, dtype
+        [reshape(x, (1, *(x.shape or (1,)))) if x.ndim < 2 else x for x in map(tensor, tup)],
+        0,
+        dtype,
+        casting,
     )
 
 
 @maps("hstack")
-def hstack(tup: Any, dtype: DTypeLike | None = None) -> Tracer:
+def hstack(tup: Any, dtype: DTypeLike | None = None, casting: str = "same_kind") -> Tracer:
     items = [atleast_1d(x) for x in tup]
-    return concatenate(items, 0 if items[0].ndim == 1 else 1, dtype)
+    return concatenate(items, 0 if items[0].ndim == 1 else 1, dtype, casting)
 
 
 @maps("array_split")
@@ -306,28 +311,6 @@ def tile(A: Any, reps: Any) -> Tracer:
     if 0 in times or x.size == 0:
         return full(tuple([n * dim for n, dim in zip(times, x.shape, strict=True)]), 0, x.dtype)
     return ops.tile(x, reps=times) if times else x  # type: ignore[return-value]  # traced
-
-
-_PAD_MODES: Final = ("constant", "edge", "reflect", "wrap")
-
-
-@maps("pad")
-def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: float = 0) -> Tracer:
-    x = tensor(array)
-    widths = np.asarray(pad_width)
-    if widths.dtype.kind not in "iu":
-        raise TypeError("`pad_width` must be of integral type.")
-    width = np.broadcast_to(widths, (x.ndim, 2)).ravel().tolist()
-    if min(width, default=0) < 0:
-        raise ValueError("index can't contain negative values")
-    if mode not in _PAD_MODES or np.ndim(constant_values):
-        raise CallError(
-            f"np.pad while a function is traced takes one constant value, and the modes {', '.join(_PAD_MODES)}"
-        )
-    if type(constant_values) is int and element(x.dtype).is_int:
-        to(constant_values, x.dtype)  # raises DTypeError for one that does not fit, where numpy's ints wrap
-    value = np.asarray(constant_values).astype(x.dtype).item()
-    return ops.pad(x, pad_width=width, pad_value=value * 1, pad_mode=mode)  # type: ignore[return-value]  # traced
 
 
 @maps("zeros_like", "empty_like")

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy
 
 from .... import ops
-from ....base.errors import CallError
 from .functions import maps
 from .operands import element, one_axis, reduced_axes, tensor, to
 from .rearranging import diagonal, led
@@ -108,57 +106,6 @@ def array_equiv(a1: Any, a2: Any) -> Any:
     return np.all(x == y)
 
 
-@maps("nansum")
-def nansum(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    return np.sum(_without_nan(a, 0), axis=axis, keepdims=keepdims)
-
-
-@maps("nanprod")
-def nanprod(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    return np.prod(_without_nan(a, 1), axis=axis, keepdims=keepdims)
-
-
-@maps("nancumsum")
-def nancumsum(a: Any, axis: int | None = None) -> Any:
-    return np.cumsum(_without_nan(a, 0), axis=axis)
-
-
-@maps("nancumprod")
-def nancumprod(a: Any, axis: int | None = None) -> Any:
-    return np.cumprod(_without_nan(a, 1), axis=axis)
-
-
-@maps("nanmax")
-def nanmax(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    return _extreme_without_nan(np.max, a, -np.inf, axis, keepdims)
-
-
-@maps("nanmin")
-def nanmin(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    return _extreme_without_nan(np.min, a, np.inf, axis, keepdims)
-
-
-@maps("nanmean")
-def nanmean(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
-    x = tensor(a)
-    there = np.logical_not(np.isnan(x)) if element(x.dtype).is_float else np.ones_like(x, bool)
-    count = to(np.sum(there, axis=axis, keepdims=keepdims), floats(x).dtype)
-    return nansum(floats(x), axis, keepdims) / count
-
-
-@maps("nanvar")
-def nanvar(a: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    x = floats(a)
-    count: Any = to(np.sum(np.logical_not(np.isnan(x)), axis=axis, keepdims=keepdims), x.dtype)
-    squares = nansum(np.square(x - nanmean(x, axis, True)), axis, keepdims)
-    return np.where(count > ddof, squares / (count - ddof), np.nan)
-
-
-@maps("nanstd")
-def nanstd(a: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False) -> Any:
-    return np.sqrt(nanvar(a, axis, ddof, keepdims))
-
-
 @maps("average")
 def average(
     a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False
@@ -171,9 +118,13 @@ def average(
         return (found, np.full_like(found, x.size // found.size)) if returned else found
     w = tensor(weights)
     if w.shape != x.shape:
-        if not isinstance(axis, int) or w.ndim != 1:
+        if axis is None:
             raise TypeError("Axis must be specified when shapes of a and weights differ.")
-        w = np.reshape(w, tuple([-1 if k == axis % x.ndim else 1 for k in range(x.ndim)]))
+        axes = reduced_axes(axis, x.ndim)
+        if w.shape != tuple([x.shape[k] for k in axes]):
+            raise ValueError("Shape of weights must be consistent with shape of a along specified axis.")
+        w = np.transpose(w, [axes.index(k) for k in sorted(axes)])
+        w = np.reshape(w, tuple([n if k in axes else 1 for k, n in enumerate(x.shape)]))
     w = floats(np.broadcast_to(w, x.shape))
     total = np.sum(w, axis=axis, keepdims=keepdims)
     found = np.sum(np.multiply(x, w), axis=axis, keepdims=keepdims) / total
@@ -189,10 +140,13 @@ def median(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
     kept = [n for d, n in enumerate(x.shape) if d not in axes]
     count = math.prod([x.shape[d] for d in axes])
     flat = np.reshape(np.moveaxis(x, axes, tuple(range(-len(axes), 0))), (*kept, count))
+    if x.ndim == 0 and isinstance(axis, int):
+        one_axis(axis, 0)  # raises
+    if not count:
+        found = np.full_like(flat, np.nan, shape=kept)
+        return np.expand_dims(found, axes) if keepdims else found
     ordered = np.sort(flat, axis=-1)
     half = count // 2
-    if not count:
-        raise CallError("np.median while a function is traced takes arrays with elements along the axis")
     middle = ordered[..., half] if count % 2 else (ordered[..., half - 1] + ordered[..., half]) / 2
     found = np.where(np.isnan(ordered[..., -1]), np.nan, middle)  # NaN comes last
     if not keepdims:
@@ -201,13 +155,25 @@ def median(a: Any, axis: Axis = None, keepdims: bool = False) -> Any:
 
 
 @maps("cumulative_sum")
-def cumulative_sum(x: Any, /, *, axis: int | None = None) -> Any:
-    return np.cumsum(_of_one_line(x, axis), axis=axis)
+def cumulative_sum(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    found = np.cumsum(_of_one_line(x, axis), axis=axis, dtype=dtype)
+    return _led_by(0, found, axis) if include_initial else found
 
 
 @maps("cumulative_prod")
-def cumulative_prod(x: Any, /, *, axis: int | None = None) -> Any:
-    return np.cumprod(_of_one_line(x, axis), axis=axis)
+def cumulative_prod(
+    x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Any:
+    found = np.cumprod(_of_one_line(x, axis), axis=axis, dtype=dtype)
+    return _led_by(1, found, axis) if include_initial else found
+
+
+def _led_by(number: int, found: Any, axis: int | None) -> Any:
+    at = one_axis(0 if axis is None else axis, found.ndim)
+    first = np.full_like(found, number, shape=(*found.shape[:at], 1, *found.shape[at + 1 :]))
+    return np.concatenate([first, found], at)
 
 
 def _of_one_line(x: Any, axis: int | None) -> Tracer:
@@ -227,38 +193,53 @@ def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
 
 
 @maps("ediff1d")
-def ediff1d(ary: Any) -> Any:
-    return np.diff(np.ravel(tensor(ary)))
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    x = np.ravel(tensor(ary))
+    ends = [None if each is None else np.ravel(np.asarray(each)) for each in (to_begin, to_end)]
+    for each in ends:
+        if each is not None and not np.can_cast(each.dtype, x.dtype, "same_kind"):
+            raise TypeError("dtype of `to_end` and `to_begin` must be compatible with input `ary`")
+    first, last = (None if each is None else np.astype(each, x.dtype) for each in ends)
+    return np.concatenate([each for each in (first, np.diff(x), last) if each is not None])
 
 
 @maps("cov")
-def cov(m: Any, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Any:
-    x = floats(m)
-    x = led(x, 2)
-    rows = x if rowvar or x.shape[0] == 1 else np.transpose(x)
-    off = rows - np.mean(rows, axis=1, keepdims=True)
+def cov(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
+    fweights: Any = None, aweights: Any = None, *, dtype: Any = None,
+) -> Any:  # fmt: skip
+    """`fweights` count observations, `aweights` weigh them; both are given for each column."""
+    x = _variables(m, y, rowvar, dtype)
     taken = (0 if bias else 1) if ddof is None else ddof
-    return np.squeeze(np.matmul(off, np.transpose(off)) / (rows.shape[1] - taken))
+    given = [floats(each) for each in (fweights, aweights) if each is not None]
+    if not given:
+        off = x - np.mean(x, axis=1, keepdims=True)
+        return np.squeeze(np.matmul(off, np.transpose(off)) / (x.shape[1] - taken))
+    for each in given:
+        if each.shape != x.shape[1:]:
+            raise RuntimeError("incompatible numbers of samples and weights")
+    weights: Any = np.multiply(*given) if len(given) == 2 else given[0]
+    total = np.sum(weights)
+    squared = total if aweights is None else np.sum(weights * given[-1]) / total
+    off = x - (np.sum(x * weights, axis=1) / total)[:, None]
+    freedom = total - taken * (1 if aweights is None else squared)
+    return np.squeeze(np.matmul(off, np.transpose(off * weights)) / freedom)
+
+
+def _variables(m: Any, y: Any, rowvar: bool, dtype: Any) -> Any:
+    """The variables, one a row: those of `m`, then those of `y`."""
+    given = [led(tensor(each), 2) for each in (m, y) if each is not None]
+    if any([tensor(each).ndim > 2 for each in (m, y) if each is not None]):
+        raise ValueError("m has more than 2 dimensions")
+    wanted = np.result_type(*[each.dtype for each in given], np.float64) if dtype is None else np.dtype(dtype)
+    turned = [each if rowvar or each.shape[0] == 1 else np.transpose(each) for each in given]
+    return np.concatenate([to(each, wanted) for each in turned], 0)
 
 
 @maps("corrcoef")
-def corrcoef(x: Any, rowvar: bool = True) -> Any:
-    c = cov(x, rowvar)
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+    c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return c / c
     d = np.sqrt(diagonal(c))
     return np.clip(c / d[:, None] / d[None, :], -1, 1)
-
-
-def _without_nan(a: Any, number: int) -> Any:
-    x = tensor(a)
-    return np.where(np.isnan(x), x.dtype.type(number), x) if element(x.dtype).is_float else x
-
-
-def _extreme_without_nan(reduce: Callable[..., Any], a: Any, end: float, axis: Axis, keepdims: bool) -> Any:
-    """NaN where there is no number."""
-    x = tensor(a)
-    if not element(x.dtype).is_float:
-        return reduce(x, axis=axis, keepdims=keepdims)
-    found = reduce(np.where(np.isnan(x), x.dtype.type(end), x), axis=axis, keepdims=keepdims)
-    return np.where(np.all(np.isnan(x), axis=axis, keepdims=keepdims), x.dtype.type(np.nan), found)

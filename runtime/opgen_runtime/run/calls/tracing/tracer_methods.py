@@ -9,13 +9,17 @@ import numpy as np
 
 from ....base.errors import CallError
 from . import algebra as algebra  # these fill the tables
-from . import elements, shaping
+from . import elements, selecting, shaping, statistics
+from . import histograms as histograms
 from . import linear_algebra as linear_algebra
 from . import norms as norms
 from . import ordered as ordered
+from . import padding as padding
+from . import quantiles as quantiles
 from . import reductions as reductions
 from . import sequences as sequences
 from . import vectors as vectors
+from . import without_nan as without_nan
 from .functions import METHODS, array_function
 from .indexing import index
 from .operands import is_operand, to
@@ -91,6 +95,10 @@ def _astype(self: Tracer, dtype: Any, order: str = "K", casting: str = "unsafe",
     return to(self, dtype)
 
 
+def _compress(self: Tracer, condition: Any, axis: int | None = None) -> Any:
+    return selecting.compress(condition, self, axis)
+
+
 def _round(self: Tracer, ndigits: int | None = None) -> Any:
     return elements.round_(self, ndigits or 0)
 
@@ -109,7 +117,9 @@ def _attach() -> None:
         "__pow__": _power, "__getitem__": index, "__iter__": _iterate, "__round__": _round,
         "__array_ufunc__": array_ufunc, "__array_function__": array_function, "reshape": _reshape,
         "transpose": _transpose, "astype": _astype,
-        "flatten": METHODS["ravel"], "T": property(shaping.transpose), "mT": property(shaping.matrix_transpose),
+        "flatten": METHODS["ravel"], "real": property(statistics.real), "imag": property(statistics.imag),
+        "compress": _compress, "conj": _unary(np.conjugate), "conjugate": _unary(np.conjugate),
+        "T": property(shaping.transpose), "mT": property(shaping.matrix_transpose),
     }  # fmt: skip
     for name, value in others.items():
         setattr(Tracer, name, value)

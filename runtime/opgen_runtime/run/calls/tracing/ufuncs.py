@@ -274,13 +274,15 @@ def array_ufunc(self: Tracer, ufunc: np.ufunc, method: str, *inputs: object, **o
         return ufunc(reshape(x, (*x.shape, *[1] * y.ndim)), y, **options)
     if method != "__call__":
         raise CallError(f"{name}.{method} is not there while a function is traced")
+    special = SPECIAL.get(ufunc)
+    if special is not None and set(options) == {"axis"}:
+        return without_defaults(name, special)(*inputs, **options)
     dtype = options.pop("dtype", None)
     if options.pop("out", None) is not None:
         raise CallError(f"{name}: nothing can be written to `out` while a function is traced")
     for option, value in options.items():
         if type(value) not in (bool, str) or value != _DEFAULTS.get(option):
             raise CallError(f"{name}: the option {option!r} is not there while a function is traced")
-    special = SPECIAL.get(ufunc)
     if special is not None:
         return special(*inputs)
     return apply(ufunc, *inputs, dtype=dtype)
