@@ -140,7 +140,7 @@ class Tracer(Traced):
     def __array__(self, *_: object, **__: object) -> NoReturn:
         raise CallError(
             f"{self!r} holds no elements while the function is traced, so that no numpy array can be made of it; "
-            "numpy's functions take it as it is, or return it and use the result"
+            "numpy's functions take it as it is, np.stack makes one tensor of several, or return it and use the result"
         )
 
     def __setitem__(self, index: object, value: object) -> NoReturn:

@@ -19,28 +19,23 @@ def _replaced(a: Any, number: float) -> Any:
     return np.where(np.isnan(x), x.dtype.type(number), x) if element(x.dtype).is_float else x
 
 
-@maps("nansum")
-def nansum(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = True,
-) -> Any:
-    return np.sum(_replaced(a, 0), axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
+def _reduction(reduce: Callable[..., Any], neutral: float) -> Callable[..., Any]:
+    def reduced(
+        a: Any,
+        axis: Axis = None,
+        dtype: Any = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> Any:
+        x = _replaced(a, neutral)
+        return reduce(x, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
+
+    return reduced
 
 
-@maps("nanprod")
-def nanprod(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = True,
-) -> Any:
-    return np.prod(_replaced(a, 1), axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, where=where)
+nansum = maps("nansum")(_reduction(np.sum, 0))
+maps("nanprod")(_reduction(np.prod, 1))
 
 
 @maps("nancumsum")
