@@ -61,6 +61,7 @@ CALLS = {
         polyadd(v, w[:2]) | polysub(v, w) | polymul(v, w) | polyder(v) | polyint(v) | choose(i % 2, [a, b], mode='clip')
         nanargmax(q, 1) | nanargmin(q, 0) | argpartition(v, 1) | packbits(c, 1) | unpackbits(np.astype(i, np.uint8), 1)
         unravel_index(i, (3, 4)) | ravel_multi_index((i, j), (7, 5), mode='clip') | histogramdd((v, w), 3)
+        unique_all(j) | unique_counts(i) | unique_inverse(j)
         histogram2d(v, w, (2, 3)) | polyfit(v, w, 1) | poly(v) | nonzero(c) | argwhere(c) | flatnonzero(c)
         extract(c, a) | compress(c[0], v) | unique(i) | unique_values(j).sum() | union1d(i, j) | delete(a, 1, axis=1)
         insert(a, 1, v, axis=0) | piecewise(a, [a < 2, a >= 3], [-1, lambda x: x * x]) | ix_(i[0], j[0])
@@ -91,7 +92,7 @@ _COMPLEX = "complex numbers are no dtypes of the runtime"
 _DECOMPOSES = "no declared op finds eigenvalues or singular values (`ops.lstsq` solves systems of full rank)"
 REASONS = {
     _SIZES: """
-        intersect1d setdiff1d setxor1d polydiv trim_zeros unique_all unique_counts unique_inverse bincount
+        intersect1d setdiff1d setxor1d polydiv trim_zeros bincount
     """,
     _WRITES: """
         copyto fill_diagonal place put put_along_axis putmask

@@ -80,6 +80,21 @@ def unique_values(x: Any, /) -> Any:
     return unique(x)
 
 
+@maps("unique_all")
+def unique_all(x: Any, /) -> Any:
+    return unique(x, True, True, True)
+
+
+@maps("unique_counts")
+def unique_counts(x: Any, /) -> Any:
+    return unique(x, return_counts=True)
+
+
+@maps("unique_inverse")
+def unique_inverse(x: Any, /) -> Any:
+    return unique(x, return_inverse=True)
+
+
 @maps("union1d")
 def union1d(ar1: Any, ar2: Any) -> Any:
     return unique(np.concatenate([np.ravel(tensor(ar1)), np.ravel(tensor(ar2))]))
