@@ -5,16 +5,13 @@ gradients  the first case that has a gradient, in float64, inside its domain: `c
            and the gradient under `vmap` against one by one
 devices    the first case under `vmap`, an element a device of four: no device asks others for what they have
 
-Prints how many of how many, and each op that is not among them with its reason.
+What is printed, and more arguments: `every_op.py`.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-import time
-from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -28,17 +25,13 @@ from opgen_runtime import eager
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.testing.gradient import GradientCase, gradient_case
 from opgen_runtime.testing.suite import Suite
-from tests.gradients import suites
 
+from .every_op import Checks, NotMeant, main
 from .operands import arrays_of, attrs_of
 
 # Of differences, by the bytes of the narrowest result: smaller steps are lost in its digits.
 DIFFERENCES = {8: {"eps": 1e-5, "atol": 1e-5, "rtol": 1e-5}, 4: {"eps": 1e-3, "atol": 1e-3, "rtol": 1e-3}}
 DEVICES = 4
-
-
-class NotMeant(Exception):
-    """The check does not apply: the message says why."""
 
 
 def listed(found: Any) -> list[Any]:
@@ -56,7 +49,7 @@ def check_values(suite: type[Suite]) -> str:
         for a, b in zip(map(np.asarray, found), wanted, strict=True):
             assert (a.shape, a.dtype) == (b.shape, b.dtype), f"{case}: another type than eager's"
             assert a.tobytes() == np.ascontiguousarray(b).tobytes(), f"{case}: other values than eager's"
-    return f"{len(suite.declared_cases)} cases"
+    return "under jit"
 
 
 def with_gradient(suite: type[Suite]) -> tuple[GradientCase, list[int]]:
@@ -113,7 +106,7 @@ def check_gradients(suite: type[Suite]) -> str:
     found = jax.vmap(gradient)(*[jnp.stack(column) for column in zip(*rows, strict=True)])
     for a, b in zip(found, wanted, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
-    return f"{len(wrt)} operands"
+    return "in both modes, twice, and for a batch"
 
 
 def check_devices(suite: type[Suite]) -> str:
@@ -129,49 +122,25 @@ def check_devices(suite: type[Suite]) -> str:
     text = mapped.lower(*batch).compile().as_text()
     moved = [word for word in ("all-gather", "all-to-all", "collective-permute") if word in text]
     assert not moved, f"{case}: the program has {' and '.join(moved)}"
-    return f"{len(leaves)} operands"
+    return f"on {len(devices.devices)} devices"
 
 
-CHECKS: dict[str, Callable[[type[Suite]], str]] = {
-    "values": check_values,
-    "gradients": check_gradients,
-    "devices": check_devices,
-}
+def why_refused(error: Exception) -> str:
+    """What docs/bridges-jax.md says is not there."""
+    return str(error) if isinstance(error, NotImplementedError) else ""
 
 
-def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("ops", nargs="*")
-    parser.add_argument("--checks", default=",".join(CHECKS))
-    options = parser.parse_args(arguments)
+def begin() -> None:
     os.environ["XLA_FLAGS"] = (
         f"--xla_force_host_platform_device_count={DEVICES}"  # read by the first use of JAX
     )
     jax.config.update("jax_enable_x64", True)
-    wrong = 0
-    for name in options.checks.split(","):
-        right, total, start = 0, 0, time.perf_counter()
-        reasons: list[str] = []
-        for suite in suites(options.ops):
-            try:
-                print(f"{suite.op.name:30} {CHECKS[name](suite)}", flush=True)
-            except NotMeant:
-                continue
-            except NotImplementedError as refusal:  # which docs/bridges-jax.md names
-                print(f"{suite.op.name:30} {refusal}", flush=True)
-            except Exception as error:  # whatever JAX raises is a reason, of which all are printed
-                reasons.append(
-                    f"{suite.op.name}: {type(error).__name__}: {' '.join(str(error).split())[:240]}"
-                )
-                print(f"{suite.op.name:30} WRONG", flush=True)
-            else:
-                right += 1
-            total += 1
-        print(*reasons, sep="\n")
-        print(f"{name}: {right} of {total} ops, {time.perf_counter() - start:.0f} s", flush=True)
-        wrong += len(reasons)
-    return bool(wrong)
+
+
+CHECKS = Checks(
+    {"values": check_values, "gradients": check_gradients, "devices": check_devices}, why_refused, begin
+)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(CHECKS, __doc__, sys.argv[1:]))

@@ -8,13 +8,13 @@ Prints how many of how many, and each op that is not among them with its reason.
 
 from __future__ import annotations
 
-import argparse
 import signal
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,26 @@ from opgen_runtime.run.op_programs.programs import program_of
 from opgen_runtime.testing.suite import Suite
 from tests.gradients import suites
 
+from .every_op import each_op, parser
 from .operands import arrays_of, attrs_of
 from .ort_models import run_request
 
 SECONDS = 20
-"""To compile a program for any size; some, whose every dim is open, keep the prover busy for minutes."""
+"""Of the processor, to compile a program for any size; where every dim is open, the prover may be busy for minutes."""
+
+
+@dataclass
+class Outcome:
+    """Of the cases of an op: how many are exported, how many of them for any size, and how many of those have eager's
+    bits; `left_out`: those that are not exported, with their reasons; `refused`, `wrong`: why there is no more."""
+
+    op: str
+    cases: int = 0
+    opened: int = 0
+    same: int = 0
+    left_out: list[str] = field(default_factory=list)
+    refused: str = ""
+    wrong: str = ""
 
 
 def flat(operands: Sequence[Any]) -> list[np.ndarray | None]:
@@ -67,17 +82,17 @@ def check_equal(found: list[np.ndarray], expected: list[np.ndarray], case: objec
 
 @contextmanager
 def at_most(seconds: int) -> Iterator[None]:
-    """Raises OpgenError in what takes longer."""
+    """Raises OpgenError in what takes longer, in time of the processor."""
 
     def give_up(number: int, frame: object) -> None:
         raise OpgenError(f"it takes more than {seconds} s to compile")
 
-    signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(seconds)
+    signal.signal(signal.SIGPROF, give_up)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def of_any_size(
@@ -102,16 +117,12 @@ def of_any_size(
     )
 
 
-def check(suite: type[Suite], folder: Path, refused: list[str]) -> tuple[int, int, int]:
-    """How many cases are exported, how many of them for any size, and how many of those have eager's bits.
-
-    `refused` gets the cases that are not, with the reasons; where none is, the last reason is raised.
-    """
+def check(suite: type[Suite], folder: Path, outcome: Outcome) -> None:
+    """Count the cases.  Raises OpgenError where none can be exported."""
     name = suite.op.name
     why_not = bridge.why_not_callable(program_of(name))
     if why_not is not None:
         raise OpgenError(why_not)
-    count, open_count, same_count = 0, 0, 0
     last = OpgenError("there are no cases")
     path = folder / f"{name}.so"
     for case in suite.declared_cases:
@@ -120,51 +131,50 @@ def check(suite: type[Suite], folder: Path, refused: list[str]) -> tuple[int, in
             fixed = bridge.request(name, types_of(operands), attrs)
         except OpgenError as error:
             last = error
-            refused.append(f"{name}({case}): {str(error).splitlines()[0]}")
+            outcome.left_out.append(f"{name}({case}): {str(error).splitlines()[0]}")
             continue
-        count += 1
         wanted = eager.op(name)(*operands, **attrs)
         expected = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
         arrays = flat(operands)
         is_open, is_same = of_any_size(fixed, path, arrays, expected)
-        open_count, same_count = open_count + is_open, same_count + is_same
         if not is_same:
             check_equal(results(fixed, path, arrays), expected, case)
-    if not count:
+        outcome.cases += 1
+        outcome.opened += is_open
+        outcome.same += is_same
+    if not outcome.cases:
         raise last
-    return count, open_count, same_count
+
+
+def outcome_of(op: str) -> Outcome:
+    """Of all declared cases of one op."""
+    (suite,) = suites([op])
+    found = Outcome(op)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            check(suite, Path(folder), found)
+        except OpgenError as error:
+            found.refused = str(error).splitlines()[0]
+        except Exception as error:  # whatever onnxruntime raises is a reason, of which all are printed
+            found.wrong = f"{type(error).__name__}: {' '.join(str(error).split())[:240]}"
+    return found
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("ops", nargs="*")
-    options = parser.parse_args(arguments)
-    refused, wrong, counts = list[str](), list[str](), list[tuple[int, int, int]]()
-    left_out: list[str] = []
+    options = parser(__doc__).parse_args(arguments)
     start = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        for suite in suites(options.ops):
-            name = suite.op.name
-            try:
-                count = check(suite, Path(folder), left_out)
-            except OpgenError as error:
-                refused.append(f"{name}: {str(error).splitlines()[0]}")
-                print(f"{name:30} not exported", flush=True)
-            except Exception as error:  # whatever onnxruntime raises is a reason, of which all are printed
-                wrong.append(f"{name}: {type(error).__name__}: {' '.join(str(error).split())[:240]}")
-                print(f"{name:30} WRONG", flush=True)
-            else:
-                counts.append(count)
-                print(
-                    f"{name:30} {count[0]} cases, {count[1]} of any size, {count[2]} to the bit", flush=True
-                )
-    print("not exported:", *refused, sep="\n  ")
-    print("cases that are not exported:", *left_out, sep="\n  ")
-    print("wrong:", *wrong, sep="\n  ")
-    total = len(counts) + len(refused) + len(wrong)
-    cases, opened, same = [sum(column) for column in zip(*counts, strict=True)] if counts else [0, 0, 0]
+    found = list(each_op(outcome_of, options.ops, options.processes))
+    refused = [each for each in found if each.refused]
+    wrong = [each for each in found if each.wrong]
+    right = [each for each in found if not each.refused and not each.wrong]
+    print("not exported:", *[f"{each.op}: {each.refused}" for each in refused], sep="\n  ")
+    print("cases that are not exported:", *[text for each in found for text in each.left_out], sep="\n  ")
+    print("wrong:", *[f"{each.op}: {each.wrong}" for each in wrong], sep="\n  ")
+    cases, opened, same = (
+        sum([getattr(each, name) for each in right]) for name in ("cases", "opened", "same")
+    )
     print(
-        f"{len(counts)} of {total} ops equal eager to the bit; of {cases} cases {opened} have entries of any size, "
+        f"{len(right)} of {len(found)} ops equal eager to the bit; of {cases} cases {opened} have entries of any size, "
         f"{same} of those to the bit; "
         f"{len(refused)} are not exported, {len(wrong)} are wrong; {time.perf_counter() - start:.0f} s",
         flush=True,

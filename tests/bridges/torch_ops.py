@@ -6,18 +6,14 @@ opcheck    the first case: torch's own four tests
 gradients  the first case that has a gradient, in float64, inside its domain: gradcheck in both modes, gradgradcheck
 vmap       the same case: its values and its gradient under `vmap` against one by one, each one call
 
-Prints how many of how many, and each op that is not among them with its reason.
+What is printed, and more arguments: `every_op.py`.
 """
 
 from __future__ import annotations
 
-import argparse
-import importlib.util
 import sys
-import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,11 +27,11 @@ from opgen_runtime.operator import TupleType
 from opgen_runtime.run.op_programs.programs import Declared
 from opgen_runtime.testing.cases import Case
 from opgen_runtime.testing.gradient import gradient_case
-from opgen_runtime.testing.suite import Suite, suite_of
+from opgen_runtime.testing.suite import Suite
 
+from .every_op import Checks, NotMeant, main
 from .operands import arrays_of, attrs_of
 
-GENERATED = Path(__file__).parents[1] / "generated"
 OPCHECKS = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic")
 
 
@@ -50,23 +46,6 @@ AT_VALUES: dict[str, str] = {
     "searchsorted": "the size of a row decides how many rounds a search takes",
     "upsampling": "a factor that is no whole number",
 }
-
-
-class NotMeant(Exception):
-    """The check does not apply: the message says why."""
-
-
-def suites(names: Sequence[str]) -> Iterator[type[Suite]]:
-    """The generated suites of these ops, of all if there is no name."""
-    for path in sorted(GENERATED.glob("test_*.py")):
-        if names and path.stem.removeprefix("test_") not in names:
-            continue
-        spec = importlib.util.spec_from_file_location(f"bridges_{path.stem}", path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        yield suite_of(module)
 
 
 def tensors_of(operands: Sequence[Any]) -> list[Any]:
@@ -93,6 +72,7 @@ def listed(found: Any) -> list[Any]:
 
 def check_values(suite: type[Suite]) -> str:
     op = T.operator(suite.op.name)
+    way = f"by the way of Python ({op.why_of_python})" if op.why_of_python else "native"
     for case in suite.declared_cases:
         arrays, attrs = arrays_of(suite, case), attrs_of(suite, case)
         wanted = listed(eager.op(suite.op.name)(*arrays, **attrs))
@@ -102,7 +82,7 @@ def check_values(suite: type[Suite]) -> str:
             got = array_of(a)
             assert (got.shape, got.dtype) == (b.shape, b.dtype), f"{case}: another type than eager's"
             assert got.tobytes() == np.ascontiguousarray(b).tobytes(), f"{case}: other values than eager's"
-    return f"{len(suite.declared_cases)} cases"
+    return way
 
 
 def check_fake(suite: type[Suite]) -> str:
@@ -149,7 +129,7 @@ def check_opcheck(suite: type[Suite]) -> str:
     kwargs = arguments(suite, tensors, attrs_of(suite, case))
     for test in OPCHECKS:
         torch.library.opcheck(op.overload, (), kwargs, test_utils=test)
-    return "4 tests"
+    return f"in {len(OPCHECKS)} tests"
 
 
 def _like(tensor: torch.Tensor, values: np.ndarray) -> torch.Tensor:
@@ -170,8 +150,10 @@ def gradient_call(suite: type[Suite]) -> tuple[Callable[..., Any], list[torch.Te
         ),
         None,
     )
-    if made is None or any(each.dtype != np.float64 for each in made.arrays if each.dtype.kind == "f"):
-        raise NotMeant("no case in float64")
+    if made is None:
+        raise NotMeant("no declared case takes floats and gives floats")
+    if any(each.dtype != np.float64 for each in made.arrays if each.dtype.kind == "f"):
+        raise NotMeant("not computed in float64")
     places = [at for _, at in made.operands()]
     attrs = {} if made.attrs is None else made.attrs.as_dict()
     flat = [tensor_of(array.copy(), array.dtype.name) for array in made.arrays]
@@ -227,44 +209,27 @@ def differentiable(program: Declared) -> bool:
     return "none" not in stated
 
 
-CHECKS: dict[str, Callable[[type[Suite]], str]] = {
-    "values": check_values, "fake": check_fake, "opcheck": check_opcheck, "gradients": check_gradients,
-    "vmap": check_vmap,
-}  # fmt: skip
+def why_theirs(error: Exception) -> str:
+    return next((why for text, why in TORCHS.items() if text in " ".join(str(error).split())), "")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("ops", nargs="*")
-    parser.add_argument("--checks", default=",".join(CHECKS))
-    options = parser.parse_args()
+def begin() -> None:
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    failed = 0
-    for name in options.checks.split(","):
-        begin, passed, count = time.perf_counter(), dict[str, int](), 0
-        for suite in suites(options.ops):
-            try:
-                found = CHECKS[name](suite)
-            except NotMeant:
-                continue
-            except Exception as error:
-                first = " ".join(str(error).split())[:300]
-                theirs = next((why for text, why in TORCHS.items() if text in first), None)
-                print(
-                    f"  {name}: {suite.op.name}: {theirs or f'{type(error).__name__}: {first}'}", flush=True
-                )
-                found, failed = "", failed + (theirs is None)
-            count += 1
-            if found:
-                what = found if name == "fake" else ""
-                passed[what] = passed.get(what, 0) + 1
-        parts = ", ".join(f"{number} {what}".rstrip() for what, number in passed.items())
-        print(f"{name}: {parts} of {count} ops, {time.perf_counter() - begin:.0f} s", flush=True)
-    return 1 if failed else 0
+
+
+CHECKS = Checks(
+    {
+        "values": check_values,
+        "fake": check_fake,
+        "opcheck": check_opcheck,
+        "gradients": check_gradients,
+        "vmap": check_vmap,
+    },
+    why_theirs,
+    begin,
+)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(CHECKS, __doc__, sys.argv[1:]))

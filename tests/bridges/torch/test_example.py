@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("torch", reason="needs the extra `torch`: scripts/test --bridges")
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "block"
-STEPS = 30
+STEPS = 200
 
 
 @pytest.fixture(scope="module")
