@@ -2,8 +2,8 @@
 
     python -m tests.bridges.torch_ops [OP ...] [--checks NAME,...] [--processes N]
 
-Ops go to processes as these become free.  Prints each op for which a check is not right, with its reason, and of each
-check how many are right of how many, in which way, its processor time, and for how many it is not meant.
+Ops go to processes as these become free.  Prints how the checks of each op went, and why not right, and in the end of
+each check how many are right of how many, in which way, its processor time, and for how many it is not meant.
 """
 
 from __future__ import annotations
@@ -122,8 +122,12 @@ def main(checks: Checks, description: str | None, arguments: Sequence[str]) -> i
     outcomes: list[Outcome] = []
     for found in each_op(partial(checks.outcomes, names), options.ops, options.processes, checks.begin):
         outcomes += found
+        print(
+            f"{found[0].op:30} {', '.join([f'{each.check} {each.verdict.value}' for each in found])}",
+            flush=True,
+        )
         for each in found:
             if each.verdict in (Verdict.EXCUSED, Verdict.WRONG):
-                print(f"  {each.check}: {each.op}: {each.verdict.value}: {each.text}", flush=True)
+                print(f"  {each.check}: {each.text}", flush=True)
     print(*[summary(name, outcomes) for name in names], sep="\n", flush=True)
     return int(any([each.verdict is Verdict.WRONG for each in outcomes]))
