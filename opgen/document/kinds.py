@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from opgen_runtime.base.vocabulary import DTYPES, dataclass
+from opgen_runtime.base.vocabulary import DTYPE_CLASSES, DTYPES, dataclass
 from opgen_runtime.operator import TensorType
 from opgen_runtime.operator.attrs import KINDS as VALUES
 from opgen_runtime.operator.attrs import AttrObject, KindError
@@ -142,7 +142,7 @@ KINDS: Final[dict[str, WrittenKind]] = {
     ),
     "bool": WrittenKind(_bool, "bool", "bool", "false", (False, True), near=lambda given: (not given,)),
     "str": WrittenKind(str, "str", "str", "none", ("",), is_text=True),
-    "dtype": WrittenKind(_dtype, "str", "str", "float32", tuple(DTYPES)[-2:]),
+    "dtype": WrittenKind(_dtype, "str", "str", "float32", DTYPE_CLASSES["float"][-2:]),
     "layout": WrittenKind(_layout, "str", "str", "NCHW", ("NCHW",)),
     "shape": WrittenKind(
         _int, "tuple[int, ...]", "int | _d.Sequence[_d.Dim]", "[1]", ((3, 4), (12,)), ((1,), (1, 1), (1, 1, 1))

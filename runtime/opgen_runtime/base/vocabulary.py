@@ -25,21 +25,26 @@ class DType(str):
 
     # Attributes, not properties: these are read hundreds of thousands of times while declarations are checked.
     __slots__ = (
-        "bits", "float_format", "highest", "is_bool", "is_extension", "is_float", "is_int", "is_signed", "is_storage",
-        "kind", "lowest", "onnx",
+        "bits", "float_format", "highest", "is_bool", "is_complex", "is_extension", "is_float", "is_int", "is_signed",
+        "is_storage", "kind", "lowest", "onnx",
     )  # fmt: skip
-    kind: str  # "b" bool, "i" signed, "u" unsigned, "f" float
+    kind: str  # "b" bool, "i" signed, "u" unsigned, "f" float, "c" complex
     bits: int  # width of one element in memory
     onnx: int  # what ONNX calls it in TensorProto.DataType; 0 for what it has no number for
     float_format: FloatFormat | None
     is_extension: bool  # numpy's arrays of it are of the package ml_dtypes
     is_bool: bool
+    is_complex: bool  # a pair in memory: the real part, then the imaginary one
     is_float: bool
     is_int: bool  # of signed and unsigned integers and of `index`, not of bool
     is_signed: bool  # of signed integers and of `index`
     is_storage: bool  # of floats of storage alone: computed in float32 and rounded once (`te.widen`)
-    lowest: int | float | bool  # the least value: -inf of floats that have it, False of bool
-    highest: int | float | bool  # the greatest value: inf of floats that have it, True of bool
+    lowest: (
+        int | float | bool
+    )  # the least value: -inf of floats that have it, False of bool; NaN without an order
+    highest: (
+        int | float | bool
+    )  # the greatest value: inf of floats that have it, True of bool; NaN without an order
 
     def __new__(cls, name: str) -> DType:
         found = _INTERNED.get(str(name))
@@ -54,6 +59,11 @@ class DType(str):
     def itemsize(self) -> int:
         """Bytes of one element."""
         return max(1, self.bits // 8)
+
+    @property
+    def part(self) -> DType:
+        """What holds the real and the imaginary part of a complex number; of other dtypes the dtype itself."""
+        return _INTERNED[f"float{self.bits // 2}"] if self.is_complex else self
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
@@ -139,6 +149,8 @@ def _span(kind: str, bits: int, float_format: FloatFormat | None) -> tuple[int |
     """The least and the greatest value."""
     if kind == "b":
         return False, True
+    if kind == "c":
+        return math.nan, math.nan
     if float_format is not None:
         return -float_format.most, float_format.most
     return (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if kind == "i" else (0, (1 << bits) - 1)
@@ -157,6 +169,7 @@ def _intern(
     made.kind, made.bits, made.float_format, made.is_extension = kind, bits, float_format, extension
     made.onnx = onnx
     made.is_bool, made.is_float, made.is_int = kind == "b", kind == "f", kind in "iu"
+    made.is_complex = kind == "c"
     made.is_signed, made.is_storage = kind == "i", kind == "f" and bits < 32
     made.lowest, made.highest = _span(kind, bits, float_format)
     _INTERNED[name] = made
@@ -179,17 +192,23 @@ FLOAT16: Final = _intern("float16", "f", 16, FloatFormat(10, -14, 15), onnx=10)
 BFLOAT16: Final = _intern("bfloat16", "f", 16, FloatFormat(7, -126, 127), onnx=16, extension=True)
 FLOAT32: Final = _intern("float32", "f", 32, FloatFormat(23, -126, 127), onnx=1)
 FLOAT64: Final = _intern("float64", "f", 64, FloatFormat(52, -1022, 1023), onnx=11)
+COMPLEX64: Final = _intern("complex64", "c", 64, onnx=14)
+COMPLEX128: Final = _intern("complex128", "c", 128, onnx=15)
 DTYPES: Final[tuple[str, ...]] = tuple(_INTERNED)
 INDEX: Final = _intern("index", "i", 64)
 
 DTYPE_CLASSES: Final[dict[str, tuple[DType, ...]]] = {
-    "any": tuple(_INTERNED[n] for n in DTYPES),
-    "number": tuple(_INTERNED[n] for n in DTYPES if n != "bool"),
+    "generic": tuple(_INTERNED[n] for n in DTYPES),
+    "any": tuple(d for n in DTYPES if not (d := _INTERNED[n]).is_complex),
+    "number": tuple(d for n in DTYPES if (d := _INTERNED[n]).kind in "iuf"),
+    "arithmetic": tuple(d for n in DTYPES if (d := _INTERNED[n]).kind in "iufc"),
     "integer": tuple(d for n in DTYPES if (d := _INTERNED[n]).is_int),
     "signed": tuple(d for n in DTYPES if (d := _INTERNED[n]).kind in "if"),
     "int": tuple(d for n in DTYPES if (d := _INTERNED[n]).is_signed),
     "uint": tuple(d for n in DTYPES if (d := _INTERNED[n]).kind == "u"),
     "float": tuple(d for n in DTYPES if (d := _INTERNED[n]).is_float),
+    "complex": tuple(d for n in DTYPES if (d := _INTERNED[n]).is_complex),
+    "inexact": tuple(d for n in DTYPES if (d := _INTERNED[n]).kind in "fc"),
 }
 
 

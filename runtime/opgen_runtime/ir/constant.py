@@ -56,9 +56,9 @@ def literal_array(value: Literal, dtype: DType) -> np.ndarray:
     if isinstance(value, bool):
         suits = dtype.is_bool
     elif isinstance(value, int):
-        suits = dtype.is_int or dtype.is_float
+        suits = not dtype.is_bool
     else:
-        suits = dtype.is_float
+        suits = dtype.kind in "fc"
     if not suits:
         kind = type(value).__name__
         raise DTypeError(f"the {kind} {value!r} does not suit dtype {dtype}; cast one side explicitly")

@@ -179,7 +179,7 @@ class GlobalVar(Expr):
 class Constant(Expr):
     """A tensor whose value is known.  `data` is kept read-only; a writeable array is copied.
 
-    Raises DTypeError for an array of a type that is not an element type (objects, text, complex).
+    Raises DTypeError for an array of a type that is not an element type (objects, text).
     """
 
     type_key: ClassVar[str] = "ir.Constant"

@@ -21,7 +21,7 @@ KEYWORDS: Final = frozenset(
 )
 SUFFIXES: Final = {
     name: {"int32": "", "float32": "f"}.get(name)
-    or ("" if name in ("int32", "bool") else re.sub("uint|int|float", lambda m: m[0][0], name))
+    or ("" if name in ("int32", "bool") else re.sub("uint|int|float|complex", lambda m: m[0][0], name))
     for name in DTYPES
 }
 """dtype -> what follows a scalar of that dtype: `3`, `3f`, `3i64`, `0.5f16`; bools are words."""
@@ -116,7 +116,7 @@ class ConstantSection:
 
     def text(self, constant: Constant) -> str:
         data = constant.data
-        if data.size > _INLINE_ELEMENTS or not _readable(data):
+        if data.size > _INLINE_ELEMENTS or not _readable(data) or data.dtype.kind == "c":
             self._large.append(data)
             return f"meta[{len(self._large) - 1}]"
         if data.ndim == 0:

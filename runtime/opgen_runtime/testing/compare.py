@@ -58,11 +58,18 @@ def assert_close(
         f"{what}: shape {array.shape}, its type is {type_}"
     )
     assert array.shape == wanted.shape, f"{what}: shape {array.shape}, the reference gives {wanted.shape}"
+    if type_.dtype.is_complex:
+        array, wanted = _parts(array), _parts(wanted)
     wrong = _wrong(array, wanted, *_tolerances(array, inputs, pattern, structure.terms))
     if structure.zero_signs and is_float_array(array.dtype):
         wrong |= (array == 0) & (wanted == 0) & (np.signbit(array) != np.signbit(wanted))
     if wrong.any():
         raise AssertionError(_report(array, wanted, wrong, inputs, what))
+
+
+def _parts(array: np.ndarray) -> np.ndarray:
+    """A complex array as floats with a last axis of two; any other as it is."""
+    return np.stack([array.real, array.imag], axis=-1) if array.dtype.kind == "c" else array
 
 
 def _tolerances(
@@ -79,7 +86,7 @@ def _tolerances(
         reads = max([given.size for given in inputs], default=1) / max(array.size, 1)
         growth = 1.0 + math.sqrt(max(reads, terms))
     scale = 1.0
-    for given in inputs:
+    for given in map(_parts, inputs):
         if is_float_array(given.dtype):
             sizes = np.abs(given.astype(np.float64))
             scale = max([scale, *sizes[sizes <= _SCALE_LIMIT].reshape(-1)])

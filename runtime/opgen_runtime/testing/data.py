@@ -15,6 +15,8 @@ from __future__ import annotations
 import math
 import re
 import zlib
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -66,6 +68,8 @@ def ordinary(spec: Spec, seed: str) -> np.ndarray:
 
     Raises ValueError where the spec's words do not suit it.
     """
+    if spec.dtype.is_complex:
+        return _of_parts(spec, lambda part, name: ordinary(part, f"{name} {seed}"))
     random = np.random.default_rng(zlib.crc32(f"{seed} {spec}".encode()))
     dtype = spec.dtype.numpy
     if spec.words:
@@ -94,6 +98,8 @@ def special(spec: Spec, seed: str, extremes: bool, finite: bool = False) -> np.n
     `extremes`: with the greatest and least finite numbers and denormals too, whose sums and products depend on
     the order.  `finite`: floats hold large numbers (100 and -100, whose exponentials overflow) and no others.
     """
+    if spec.dtype.is_complex:
+        return _of_parts(spec, lambda part, name: special(part, f"{name} {seed}", extremes, finite))
     values = ordinary(spec, f"special {seed}")
     if spec.words:
         return scattered(values)
@@ -105,6 +111,14 @@ def special(spec: Spec, seed: str, extremes: bool, finite: bool = False) -> np.n
         chosen = np.concatenate([choices[:2], random.permutation(choices[2:])])  # NaN and -0.0 in any case
         values.reshape(-1)[places] = np.resize(chosen, count)
     return scattered(values)
+
+
+def _of_parts(spec: Spec, make: Callable[[Spec, str], np.ndarray]) -> np.ndarray:
+    """Complex numbers whose parts are made each by itself, as floats."""
+    values = np.empty(spec.shape, spec.dtype.numpy)
+    part = replace(spec, dtype=spec.dtype.part)
+    values.real, values.imag = make(part, "real"), make(part, "imag")
+    return values
 
 
 def _special_values(spec: Spec, extremes: bool, finite: bool) -> np.ndarray:

@@ -191,6 +191,7 @@ class _Reverse:
             else:
                 depends = any(id(child) in found for child in node.children())
             if depends and not isinstance(node, Function):
+                _refuse_complex(node)
                 found.add(id(node))
         return found
 
@@ -384,6 +385,14 @@ def _sum(parts: Sequence[Expr]) -> Expr:
     for part in parts[1:]:
         total = apply_operator("+", total, part)
     return total
+
+
+def _refuse_complex(node: Expr) -> None:
+    """Raises PassError for a complex value on the way of an adjoint."""
+    type_ = node.checked_type
+    if isinstance(type_, TensorType) and type_.dtype.is_complex:
+        what = node.op.name if isinstance(node, Call) and isinstance(node.op, Op) else type(node).__name__
+        raise PassError(f"{what} gives {type_}: gradients of complex numbers are not defined")
 
 
 def _is_float(type_: Type) -> bool:

@@ -142,7 +142,7 @@ def test_a_function_may_call_itself(kind: str) -> None:
             r"expected Tensor\[\(2, 3\), float32\], found Tensor\[\(3, 2\)",
         ),
         ({"x": "text"}, "variable 'x' must be an array or a number, found str"),
-        ({"x": np.zeros((2, 3), complex)}, "dtype complex128 is no element type"),
+        ({"x": np.zeros((2, 3), "M8[s]")}, r"dtype datetime64\[s\] is no element type"),
         ({"x": True}, "the bool True does not suit dtype float32"),
         ({"x": DATA, "z": DATA}, "variable 'z' is not a free variable of the program; these are: x"),
     ],

@@ -36,6 +36,7 @@ from .build import (
     truncmod,
 )
 from .closures import closure
+from .complex_arithmetic import modulus
 from .conditions import conjuncts
 from .convert import register_range
 from .evaluate import evaluate_scalar, hinted
@@ -47,10 +48,12 @@ from .expr import (
     Call,
     Cast,
     Compare,
+    Complex,
     Const,
     Dim,
     Expr,
     Not,
+    Part,
     Select,
     Shape,
     Table,
@@ -60,7 +63,7 @@ from .expr import (
 from .intervals import Interval
 from .intrinsics import DOT_PRODUCTS, ELEMENT_FUNCTIONS, INTRINSICS, DotProduct
 from .linear import is_inside
-from .literals import Operand, bitcast, cast, common_dtype, const, literal, operands
+from .literals import Operand, bitcast, cast, common_dtype, complex_number, const, literal, operands, part
 from .operators import comparing, equality
 from .printer import register_printer, to_text
 from .structural import ValueNumbers, structural_equal, structural_hash
@@ -79,6 +82,7 @@ __all__ = [
     "Call",
     "Cast",
     "Compare",
+    "Complex",
     "Const",
     "Dim",
     "DotProduct",
@@ -86,6 +90,7 @@ __all__ = [
     "Interval",
     "Not",
     "Operand",
+    "Part",
     "Select",
     "Shape",
     "Table",
@@ -103,6 +108,7 @@ __all__ = [
     "closure",
     "common_dtype",
     "comparing",
+    "complex_number",
     "conjuncts",
     "const",
     "detect_linear_equation",
@@ -129,10 +135,12 @@ __all__ = [
     "lt",
     "maximum",
     "minimum",
+    "modulus",
     "mul",
     "ne",
     "negate",
     "operands",
+    "part",
     "post_order",
     "register_binder",
     "register_printer",

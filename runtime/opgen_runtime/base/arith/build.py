@@ -15,13 +15,24 @@ from ..errors import CallError, DTypeError
 from ..vocabulary import BOOL
 from .expr import Binary, Call, Compare, Const, Expr, Not, Select
 from .intrinsics import ELEMENT_FUNCTIONS, INTRINSICS, intrinsic
-from .literals import BOOLS, Operand, const, literal, natural, operands
+from .literals import BOOLS, Operand, complex_number, const, literal, natural, operands, part
 from .semantics import binary, compare, complement
 
+_OF_COMPLEX: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {}
 
-def _arithmetic(op: str, what: str, a: object, b: object) -> tuple[Expr, Expr, Const | None]:
-    """The operands, and the folded result if both are constants."""
+
+def register_complex(op: str, fn: Callable[[Expr, Expr], Expr]) -> None:
+    """Compute `op` of two complex numbers of one dtype by `fn`, from their parts."""
+    _OF_COMPLEX[op] = fn
+
+
+def _arithmetic(op: str, what: str, a: object, b: object) -> tuple[Expr, Expr, Expr | None]:
+    """The operands, and the result if both are constants or complex numbers."""
     x, y = operands(a, b, what)
+    if x.dtype.is_complex:
+        if op not in _OF_COMPLEX:
+            raise DTypeError(f"cannot {what} {x.dtype} values")
+        return x, y, _OF_COMPLEX[op](x, y)
     if x.dtype is BOOL and op not in ("min", "max"):
         raise DTypeError(f"cannot {what} bool values; use cast(..., int32) first, or & | ^")
     if isinstance(x, Const) and isinstance(y, Const) and not x.dtype.is_storage:
@@ -104,9 +115,9 @@ def mul(a: object, b: object) -> Expr:
 
 
 def div(a: object, b: object) -> Expr:
-    """`a / b` of floats."""
+    """`a / b` of floats, and of complex numbers."""
     x, y = operands(a, b, "divide")
-    if not x.dtype.is_float:
+    if x.dtype.kind not in "fc":
         raise DTypeError(
             f"/ needs floats, found {x.dtype}; use // (floor), trunc_div, or cast(..., float32) both operands"
         )
@@ -170,7 +181,7 @@ def _bits(op: str, what: str, a: object, b: object, bools: bool = True) -> Expr:
     x, y = operands(a, b, what)
     if x.dtype is BOOL and op in _LOGICAL:
         return _LOGICAL[op](x, y)
-    if x.dtype.is_float or (x.dtype is BOOL and not bools):
+    if x.dtype.kind in "fc" or (x.dtype is BOOL and not bools):
         raise DTypeError(f"cannot {what} {x.dtype} values; expected an integer dtype, e.g. cast(..., int32)")
     if isinstance(x, Const) and isinstance(y, Const):
         return const(binary(op, x.dtype, x.value, y.value), x.dtype)
@@ -205,7 +216,7 @@ def shift_right(a: object, b: object) -> Expr:
 def bit_not(a: Operand) -> Expr:
     """`~a` of an int, negation of a bool."""
     x = a if isinstance(a, Expr) else natural(a)
-    if x.dtype.is_float:
+    if x.dtype.kind in "fc":
         raise DTypeError(f"cannot complement {x.dtype}; expected an integer dtype or bool")
     if isinstance(x, Const):
         return const(complement(x.dtype, x.value), x.dtype)
@@ -217,11 +228,21 @@ _ON_SELF: Final = {"lt": False, "le": True, "gt": False, "ge": True, "eq": True,
 
 def _compare(op: str, a: object, b: object) -> Expr:
     x, y = operands(a, b, "compare")
+    if x.dtype.is_complex:
+        return _compare_complex(op, x, y)
     if isinstance(x, Const) and isinstance(y, Const):
         return BOOLS[compare(op, x.value, y.value)]
     if x is y and not x.dtype.is_float:
         return BOOLS[_ON_SELF[op]]
     return Compare(BOOL, op, x, y)
+
+
+def _compare_complex(op: str, x: Expr, y: Expr) -> Expr:
+    """Equal in both parts, or different in one."""
+    if op not in ("eq", "ne"):
+        raise DTypeError(f"{x.dtype} values have no order; compare abs(x) or real(x)")
+    parts = [_compare(op, part(x, k), part(y, k)) for k in range(2)]
+    return logical_and(*parts) if op == "eq" else logical_or(*parts)
 
 
 def lt(a: object, b: object) -> Expr:
@@ -353,6 +374,8 @@ def _multiplied(a: Expr, times: int) -> Expr:
 
 def negate(a: Expr) -> Expr:
     """`-a`: 0 - a for ints, -0.0 - a for floats (so that the sign of a zero flips)."""
+    if a.dtype.is_complex:
+        return complex_number(negate(part(a, 0)), negate(part(a, 1)))
     if a.dtype.is_float:
         return literal(-float(a.value), a.dtype) if isinstance(a, Const) else mul(a, -1.0)
     return sub(const(0, a.dtype), a)

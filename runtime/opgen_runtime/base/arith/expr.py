@@ -190,6 +190,34 @@ class Bitcast(Expr):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class Complex(Expr):
+    """The complex number `real + imag * 1j`; both parts are of `dtype.part`.  Arithmetic is done on parts alone."""
+
+    real: Expr
+    imag: Expr
+
+    def children(self) -> tuple[Expr, ...]:
+        return (self.real, self.imag)
+
+    def rebuild(self, children: Sequence[Expr]) -> Expr:
+        return Complex(self.dtype, children[0], children[1])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Part(Expr):
+    """A part of a complex number: the real one (0) or the imaginary one (1), of the operand's `dtype.part`."""
+
+    a: Expr
+    which: int
+
+    def children(self) -> tuple[Expr, ...]:
+        return (self.a,)
+
+    def rebuild(self, children: Sequence[Expr]) -> Expr:
+        return Part(self.dtype, children[0], self.which)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Call(Expr):
     """An element function, a row of `intrinsics.INTRINSICS` (exp, tanh, abs, ...)."""
 

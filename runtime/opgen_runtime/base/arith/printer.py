@@ -9,7 +9,20 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from ..vocabulary import INDEX
-from .expr import AnyDim, Binary, Bitcast, Call, Cast, Compare, Const, Expr, Not, Select, Table, Var
+from .expr import (
+    AnyDim,
+    Binary,
+    Bitcast,
+    Call,
+    Cast,
+    Compare,
+    Const,
+    Expr,
+    Not,
+    Select,
+    Table,
+    Var,
+)
 from .visit import bound_vars, post_order
 
 # How tightly a form binds; a child that binds less tightly than its place asks is put in parentheses.

@@ -32,11 +32,16 @@ CALL.multiple_results = LINEAR.multiple_results = True
 
 
 def types_of(values: Sequence[Any]) -> list[TensorType]:
-    """The types of arrays, or of what stands for them.  Raises TypeError for a dtype that no op has."""
+    """The types of arrays, or of what stands for them.  Raises TypeError for a dtype that no op has, and for complex
+    ones, of which ops have no gradients."""
     try:
-        return [TensorType(tuple(value.shape), str(value.dtype)) for value in values]
+        types = [TensorType(tuple(value.shape), str(value.dtype)) for value in values]
     except OpgenError as error:
         raise TypeError(f"opgen: {error}") from error
+    for type_ in types:
+        if type_.dtype.is_complex:
+            raise TypeError(f"opgen: an array of {type_.dtype}; under jax ops take real arrays")
+    return types
 
 
 def _results(call: ProgramCall, leaves: Sequence[Any]) -> list[TensorType]:

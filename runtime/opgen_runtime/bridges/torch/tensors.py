@@ -8,12 +8,15 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from ...base.vocabulary import DTYPES, DType
+from ...base.vocabulary import DTYPE_CLASSES, DTYPES, DType
 from ...operator import Dim, TensorType
 
-# torch's element types that declared ops know, by their names here, which are torch's own.
+# torch's element types that declared ops know, by their names here, which are torch's own; complex numbers have no
+# gradients here, which autograd would ask for.
 DTYPE_OF: Final[dict[str, torch.dtype]] = {
-    name: getattr(torch, name) for name in DTYPES if isinstance(getattr(torch, name, None), torch.dtype)
+    name: getattr(torch, name)
+    for name in DTYPE_CLASSES["any"]
+    if isinstance(getattr(torch, name, None), torch.dtype)
 }
 NAME_OF: Final[dict[torch.dtype, DType]] = {dtype: DType(name) for name, dtype in DTYPE_OF.items()}
 # c10::ScalarType, as schemas and the C functions write element types.

@@ -61,11 +61,14 @@ from .element import (
     checked_mul,
     checked_sub,
     checked_unpack,
+    complex_,
     div,
     floor,
     floordiv,
     floormod,
+    imag,
     power,
+    real,
     reinterpret,
     round_,
     shift_left,
@@ -93,11 +96,13 @@ from .static import (
     enumerate_,
     highest,
     index_of,
+    iscomplex,
     isfloat,
     isint,
     len_,
     lowest,
     norm_axes,
+    part_dtype,
     prefix_sums,
     promote,
     same_pads,
@@ -118,6 +123,7 @@ pi = math.pi
 abs = absolute
 all = all_
 any = any_
+complex = complex_
 enumerate = enumerate_
 float = to_float
 int = to_int
@@ -164,6 +170,7 @@ __all__ = [
     "checked_sub",
     "checked_unpack",
     "clip",
+    "complex",
     "contains",
     "div",
     "dtype",
@@ -182,9 +189,11 @@ __all__ = [
     "greater_equal",
     "guard",
     "highest",
+    "imag",
     "index_of",
     "inf",
     "int",
+    "iscomplex",
     "isfloat",
     "isint",
     "item",
@@ -204,6 +213,7 @@ __all__ = [
     "not_equal",
     "operator_type",
     "over",
+    "part_dtype",
     "pi",
     "power",
     "predicate_type",
@@ -212,6 +222,7 @@ __all__ = [
     "promote",
     "range",
     "ravel",
+    "real",
     "reflect",
     "reinterpret",
     "result_type",

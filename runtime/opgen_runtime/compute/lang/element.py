@@ -128,14 +128,14 @@ def checked_unpack(value: Value, count: int) -> tuple[Value, ...]:
 
 
 def div(a: Value, b: Value) -> Value:
-    """`a / b` of floats; on static numbers Python's true division."""
+    """`a / b` of floats and complex numbers; on static numbers Python's true division."""
     if _numbers("/", a, b):
         if b == 0:
             raise LanguageError("static division by zero", "value")
         return a / b
     a, b = _float_of(a), _float_of(b)
     for value in (a, b):
-        if isinstance(value, Expr) and not value.dtype.is_float:
+        if isinstance(value, Expr) and value.dtype.kind not in "fc":
             raise DTypeError(f"/ needs floats, found {value.dtype}; use //, trunc_div, or cast to a float")
     return lift(arith.div, a, b)
 
@@ -300,10 +300,33 @@ def intrinsic(name: str, *args: Value) -> Value:
     return found.make(FLOAT64) if row.gives_bool and isinstance(found, Weak) else found
 
 
+def real(a: Value) -> Value:
+    """The real part of a complex number."""
+    return arith.part(_complex_operand("real", a), 0)
+
+
+def imag(a: Value) -> Value:
+    """The imaginary part of a complex number."""
+    return arith.part(_complex_operand("imag", a), 1)
+
+
+def complex_(real_part: Value, imag_part: Value) -> Value:
+    """The complex number of two parts, both float32 or both float64; a literal takes the dtype of the other part."""
+    return lift(arith.complex_number, real_part, imag_part)
+
+
+def _complex_operand(name: str, a: Value) -> Expr:
+    if not isinstance(a, Expr) or not a.dtype.is_complex:
+        raise DTypeError(f"{name} takes a complex number, found {describe(a)}")
+    return a
+
+
 def absolute(a: Value) -> Value:
-    """`abs(a)`; on signed ints the lowest value stays as it is (it wraps)."""
+    """`abs(a)`; on signed ints the lowest value stays as it is (it wraps); of a complex number its length, a float."""
     if _numbers("abs", a):
         return abs(a)
+    if isinstance(a, Expr) and a.dtype.is_complex:
+        return arith.modulus(a)
     return intrinsic("abs", a)
 
 

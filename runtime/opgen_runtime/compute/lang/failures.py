@@ -42,4 +42,4 @@ class Failures:
             pass
         except self.kinds as error:
             self.found.append(Failure(error, tensor, line))
-        return Weak("unknown", lambda dtype: arith.const(False if dtype.is_bool else 0, dtype)), False
+        return Weak("unknown", lambda dtype: arith.literal(False if dtype.is_bool else 0, dtype)), False

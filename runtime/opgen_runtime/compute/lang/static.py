@@ -9,7 +9,7 @@ import numpy as np
 from ...base import arith
 from ...base.arith.expr import Dim, Expr, Shape
 from ...base.errors import LanguageError, shown
-from ...base.vocabulary import DTYPE_CLASSES, DType
+from ...base.vocabulary import DTYPES, DType
 from ...operator import broadcast as broadcast_shapes
 from .conditions import both, greater, greater_equal, less, select
 from .element import checked_add, floordiv
@@ -92,6 +92,16 @@ def isint(d: Value) -> bool:
     return _dtype(d).is_int
 
 
+def iscomplex(d: Value) -> bool:
+    """True for complex dtypes."""
+    return _dtype(d).is_complex
+
+
+def part_dtype(d: Value) -> DType:
+    """The float dtype of the parts of a complex dtype; any other dtype as it is."""
+    return _dtype(d).part
+
+
 def bits(d: Value) -> int:
     """The width of one element in bits."""
     return _dtype(d).bits
@@ -126,7 +136,7 @@ def promote(*dtypes: Value) -> DType:
 def _dtype(value: Value) -> DType:
     if isinstance(value, DType):
         return value
-    if isinstance(value, str) and value in DTYPE_CLASSES["any"]:
+    if isinstance(value, str) and value in DTYPES:
         return DType(value)
     raise LanguageError(f"expected a dtype, found {describe(value)}", "dtype")
 

@@ -159,7 +159,7 @@ class Defined:
             return rows[self][key]
         indices = checked_indices(self.name, self.shape, key)
         if self._probing:
-            return Weak("unknown", lambda dtype: arith.const(False if dtype.is_bool else 0, dtype))
+            return Weak("unknown", lambda dtype: arith.literal(False if dtype.is_bool else 0, dtype))
         if not self._active:
             tensor = self.tensor()
             if not self._literals:

@@ -114,7 +114,9 @@ def as_expr(value: Value, dtype: DType) -> Expr:
         return value
     kind = kind_of(value)
     if kind != "unknown":
-        suits = dtype.is_bool if kind == "bool" else dtype.is_float if kind == "float" else not dtype.is_bool
+        suits = (
+            dtype.is_bool if kind == "bool" else dtype.kind in "fc" if kind == "float" else not dtype.is_bool
+        )
         if not suits:
             shown = (
                 f"a value of {kind} literals" if isinstance(value, Weak) else f"the {kind} literal {value}"
@@ -196,7 +198,7 @@ def cast(value: Value, dtype: DType) -> Value:
         return value if value.dtype == dtype else arith.cast(value, dtype)
     kind = kind_of(value)
     if kind == "unknown":
-        return arith.const(False if dtype.is_bool else 0, dtype)  # only its dtype is asked for
+        return arith.literal(False if dtype.is_bool else 0, dtype)  # only its dtype is asked for
     own = {"bool": BOOL, "int": INT64, "float": FLOAT64}[kind]
     if dtype.is_storage and kind != "bool":
         own = FLOAT64  # so that it is rounded here

@@ -9,13 +9,14 @@ import numpy as np
 
 from ... import ir
 from ...base import Target
-from ...base.arith import const
+from ...base.arith import literal
 from ...base.arith.expr import AnyDim, Expr, Shape, Var
 from ...base.contract import is_own
 from ...base.errors import CodegenError
 from ...base.kernel_options import DEFAULTS, Options
-from ...base.vocabulary import OpPattern, dataclass, is_float_array
+from ...base.vocabulary import DType, OpPattern, dataclass, is_float_array
 from ...compute import te
+from ...compute.te.complex_parts import real_tensors
 from ...compute.te.tensor import Tensor
 from ...declaration import compute_call, pattern_of, stated
 from ...operator import Binding, Op, TensorType, TupleType, Type
@@ -60,7 +61,8 @@ class ChosenCall:
 class Segment:
     """Tensor expressions of a function for a target, or a part of them.
 
-    `inputs`: one placeholder a tensor parameter, then one a constant array (`bound_constants`).  `outputs`: the
+    `inputs`: one placeholder a tensor parameter, then one a constant array (`bound_constants`).  Complex numbers are
+    a last axis of two parts (`te.complex_parts`).  `outputs`: the
     results in storage, then the rank-0 tensors of data-dependent dims, which `counts` refers to by position.
     A part takes only the parameters' tensors at `operands`, and after them what was `precomputed`.  Where one of the
     `specialisations` holds of the dims, the tensors are others.  `broadcast_number`: the number that a dim meets
@@ -102,8 +104,9 @@ class Segment:
         yield "strategy", "\n".join(call.selection.explain() for call in self.calls)
 
     def feeds(self, arrays: Sequence[np.ndarray]) -> dict[Tensor, np.ndarray]:
-        """The values of all inputs where the parameters' tensors have `arrays`."""
-        return dict(zip(self.inputs, [*arrays, *constant_arrays(self.function)], strict=True))
+        """The values of all inputs where the parameters' tensors have `arrays`; complex ones by parts."""
+        given = [_by_parts(array) for array in [*arrays, *constant_arrays(self.function)]]
+        return dict(zip(self.inputs, given, strict=True))
 
     def results_of(self, outputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The results of what computed `outputs`, flat or not: those of data-dependent size cut."""
@@ -114,7 +117,21 @@ class Segment:
         for count in self.counts:
             length = int(results[count.source])
             results[count.result] = results[count.result][(slice(None),) * count.axis + (slice(length),)]
-        return results[: self.results]
+        return [
+            _of_parts(array, dtype) if dtype.is_complex else array
+            for array, (_, dtype) in zip(results, self.stored(), strict=False)
+        ]
+
+    def stored(self) -> list[tuple[Shape, DType]]:
+        """The shape in storage and the dtype of each result: of complex numbers, not of their parts."""
+        tensors = self.outputs[: self.results]
+        if self.runs_once:
+            return [(tensor.shape, tensor.dtype) for tensor in tensors]
+        types = flat_types(self.function.body.checked_type, "the result")
+        return [
+            (tensor.shape[:-1] if type_.dtype.is_complex else tensor.shape, type_.dtype)
+            for tensor, type_ in zip(tensors, types, strict=True)
+        ]
 
     def evaluate(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The results by numpy, where the parameters' tensors have `arrays`."""
@@ -198,12 +215,14 @@ class _Translation:
         results = tuple(_flat(self.values[id(function.body)]))
         counts = tuple(self._counts(results))
         lengths = tuple(dict.fromkeys(tensor for _, _, tensor in counts))
+        inputs, outputs = (*parameters, *constants), (*results, *lengths)
+        real = real_tensors((*inputs, *outputs))
         return Segment(
             function,
             self.target,
             kernel_name(function),
-            (*parameters, *constants),
-            (*results, *lengths),
+            tuple([real.get(tensor, tensor) for tensor in inputs]),
+            tuple([real.get(tensor, tensor) for tensor in outputs]),
             len(results),
             tuple(Count(r, axis, len(results) + lengths.index(tensor)) for r, axis, tensor in counts),
             tuple(self.calls),
@@ -263,7 +282,7 @@ class _Translation:
         name = f"constant{len(self.values)}"
         if not is_uniform(node):
             return self._input(name, data.shape, data.dtype.name)
-        value = const(float(data.item()) if is_float_array(data.dtype) else data.item(), data.dtype.name)
+        value = literal(float(data.item()) if is_float_array(data.dtype) else data.item(), data.dtype.name)
         return te.compute(name, data.shape, data.dtype.name, lambda *_: value)
 
     def _call(self, node: ir.Call, op: Op) -> Value:
@@ -287,6 +306,18 @@ class _Translation:
         if lengths:
             self.counts[id(node)] = list(_dynamic_axes(binding, tensors[results:]))
         return tensors[:results] if binding.is_tuple else tensors[0]
+
+
+def _by_parts(array: np.ndarray) -> np.ndarray:
+    """A complex array as one of its parts, with a last axis of two; any other as it is."""
+    if array.dtype.kind != "c":
+        return array
+    return np.asarray(array, order="C").reshape(*array.shape, 1).view(DType(array.dtype.name).part.numpy)
+
+
+def _of_parts(array: np.ndarray, dtype: DType) -> np.ndarray:
+    """The complex numbers whose parts lie along the last axis."""
+    return np.asarray(array, order="C").view(dtype.numpy).reshape(array.shape[:-1])
 
 
 def _operands(variadic: Sequence[bool], values: Sequence[Value]) -> list[OperandTensors]:

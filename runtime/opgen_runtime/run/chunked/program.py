@@ -17,10 +17,16 @@ from ...compute import te
 from ...compute.te import Extern, Tensor
 from ...compute.te.normalize import normalized
 from ...compute.te.regions import extents_of
-from ...lower.library.segment import constant_arrays, segment_of
+from ...lower.library.segment import constant_arrays, flat_types, segment_of
 from ...transform import InferType
 from ..calls.tracing.jitted import Jitted
 from .labels import owners_of
+
+
+def _is_complex(function: ir.Function) -> bool:
+    """Whether an operand or a result is."""
+    ends = [*function.params, function.body]
+    return any([type_.dtype.is_complex for end in ends for type_ in flat_types(end.checked_type, "a value")])
 
 
 class ChunkedProgram:
@@ -32,6 +38,8 @@ class ChunkedProgram:
     def __init__(self, function: ir.Function, digest: str, text: bytes) -> None:
         """Raises ExecutorError for sizes that depend on data, CodegenError for control flow; `function` has types."""
         segment = segment_of(function, Target.current())
+        if _is_complex(function):
+            raise ExecutorError("complex arrays have no chunks: they are computed whole, by rt.jit")
         if segment.counts or any(
             [isinstance(t.op, Extern) and t.op.free for t in te.tensor_order(segment.outputs)]
         ):

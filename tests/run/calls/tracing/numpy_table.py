@@ -88,7 +88,7 @@ _TEXT = "it reads or writes files, text or memory"
 _ABOUT = "it is about Python's objects or numpy's settings, not about values of arrays"
 _OLD = "numpy is about to lose it; it is `np.vstack`"
 _DATES = "dates and text are no dtypes of the runtime"
-_COMPLEX = "complex numbers are no dtypes of the runtime"
+_COMPLEX = "its values are complex, and no declared op computes them"
 _DECOMPOSES = "no declared op finds eigenvalues or singular values (`ops.lstsq` solves systems of full rank)"
 REASONS = {
     _SIZES: """

@@ -19,9 +19,11 @@ from ....base.arith import (
     Call,
     Cast,
     Compare,
+    Complex,
     Const,
     Expr,
     Not,
+    Part,
     Select,
     Table,
     Var,
@@ -180,10 +182,18 @@ class Frame:
             return np.asarray(np.logical_not(a) if node.dtype is BOOL else np.bitwise_not(a))
         if isinstance(node, Table):
             return self._table(node, mask)
+        if isinstance(node, Complex | Part):
+            return self._complex(node, mask)
         if isinstance(node, Bitcast):
             return operations.bitcast(self._child(node.a, mask), node.dtype)
         what = "an unknown dim" if isinstance(node, AnyDim) else type(node).__name__
         raise LoweringError(f"cannot evaluate {what} ({node})")
+
+    def _complex(self, node: Complex | Part, mask: Mask | None) -> Array:
+        first, *rest = [self._child(child, mask) for child in node.children()]
+        if isinstance(node, Complex):
+            return operations.complex_number(first, *rest)
+        return np.asarray(first.imag if node.which else first.real)
 
     def _var(self, node: Var) -> Array:
         axis = self.axes.get(node)

@@ -118,6 +118,13 @@ def bitcast(a: Array, dtype: DType) -> Array:
     return np.ascontiguousarray(a).reshape(a.shape).view(dtype.numpy)
 
 
+def complex_number(real: Array, imag: Array) -> Array:
+    """The complex numbers of these parts, bit for bit."""
+    made = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real.dtype, np.complex64))
+    made.real, made.imag = real, imag
+    return made
+
+
 def call(name: str, dtype: DType, args: list[Array]) -> Array:
     """An intrinsic on arguments of `dtype`.  Float functions run in float64 and round once."""
     row = ELEMENT_FUNCTIONS[name]

@@ -18,6 +18,7 @@ from ....base.arith import (
     select,
     substitute,
 )
+from .stmt import Splat
 
 
 def rebuild_folding(node: Expr, fresh: Sequence[Expr]) -> Expr:
@@ -25,8 +26,10 @@ def rebuild_folding(node: Expr, fresh: Sequence[Expr]) -> Expr:
     if isinstance(node, Binary | Compare):
         if node.a.dtype.is_int:
             return CONSTRUCTORS[node.op](fresh[0], fresh[1])
-    elif isinstance(node, Select) and isinstance(fresh[0], Const):
-        return select(*fresh)
+    elif isinstance(node, Select):
+        condition = fresh[0].value if isinstance(fresh[0], Splat) else fresh[0]  # one choice for all lanes
+        if isinstance(condition, Const):
+            return select(condition, *fresh[1:])
     elif isinstance(node, Cast) and isinstance(fresh[0], Const):
         return cast(fresh[0], node.dtype)
     return node.rebuild(fresh)

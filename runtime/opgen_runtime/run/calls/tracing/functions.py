@@ -18,6 +18,17 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {}
 """Method of arrays -> function of the tracer and the method's arguments."""
 
 
+OF_COMPLEX: Final = frozenset({
+    "angle", "array_split", "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "column_stack",
+    "concat", "concatenate", "copy", "diag", "dsplit", "dstack", "expand_dims", "flatten", "flip",
+    "fliplr", "flipud", "full_like", "hsplit", "hstack", "imag", "iscomplex", "isreal", "matrix_transpose",
+    "moveaxis", "ndim", "ones_like", "permute_dims", "ravel", "real", "repeat", "reshape", "roll", "rollaxis",
+    "rot90", "shape", "size", "split", "squeeze", "stack", "sum", "swapaxes", "take", "tile", "transpose",
+    "tril", "triu", "unstack", "vsplit", "vstack", "where", "zeros_like",
+})  # fmt: skip
+"""numpy's functions and methods that take complex arrays; of the others no formula was written for these."""
+
+
 def maps(*names: str, method: str = "") -> Callable[[F], F]:
     """Let a function be numpy's functions of these names (those that the installed numpy has), and a method."""
 
@@ -57,6 +68,8 @@ def without_defaults(name: str, function: Callable[..., Any]) -> Callable[..., A
     signature = inspect.signature(function)
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        if name.removeprefix("np.") not in OF_COMPLEX and _holds_complex((args, *kwargs.values())):
+            raise CallError(f"{name} of complex numbers is not there while a function is traced")
         kept = {
             option: value
             for option, value in kwargs.items()
@@ -70,3 +83,9 @@ def without_defaults(name: str, function: Callable[..., Any]) -> Callable[..., A
         return function(*bound.args, **bound.kwargs)
 
     return call
+
+
+def _holds_complex(values: object) -> bool:
+    if isinstance(values, tuple | list):
+        return any(map(_holds_complex, values))
+    return isinstance(values, Tracer | np.ndarray) and values.dtype.kind == "c"

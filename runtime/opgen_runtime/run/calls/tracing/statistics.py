@@ -50,29 +50,38 @@ def isneginf(x: Any) -> Any:
     return tensor(x) == -np.inf
 
 
-@maps("real", "real_if_close")
-def real(val: Any) -> Tracer:
-    return tensor(val)
+@maps("real_if_close")
+def real_if_close(a: Any) -> Tracer:
+    return tensor(a)
+
+
+@maps("real")
+def real(val: Any) -> Any:
+    given = tensor(val)
+    return ops.real(given) if given.dtype.kind == "c" else given
 
 
 @maps("imag")
 def imag(val: Any) -> Any:
-    return np.zeros_like(tensor(val))
+    given = tensor(val)
+    return ops.imag(given) if given.dtype.kind == "c" else np.zeros_like(given)
 
 
 @maps("isreal")
 def isreal(x: Any) -> Any:
-    return np.ones_like(tensor(x), bool)
+    return imag(x) == 0
 
 
 @maps("iscomplex")
 def iscomplex(x: Any) -> Any:
-    return np.zeros_like(tensor(x), bool)
+    return imag(x) != 0
 
 
 @maps("angle")
 def angle(z: Any, deg: bool = False) -> Any:
-    found = np.arctan2(np.zeros_like(floats(z)), floats(z))
+    given = tensor(z)
+    is_complex = given.dtype.kind == "c"
+    found = ops.angle(given) if is_complex else np.arctan2(np.zeros_like(floats(given)), floats(given))
     return found * (180 / np.pi) if deg else found
 
 

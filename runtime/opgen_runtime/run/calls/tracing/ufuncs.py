@@ -20,7 +20,8 @@ from .tracer import Tracer, weak_result
 
 Loop: TypeAlias = Callable[..., Any]
 Rule: TypeAlias = "str | Loop | Mapping[str, str | Loop]"
-"""An op's name, a function of tracers, or one of these for each kind of dtype: "b" bool, "iu" integers, "f" floats."""
+"""An op's name, a function of tracers, or one of these for each kind of dtype: "b" bool, "iu" integers, "f" floats,
+"c" complex."""
 
 
 def _same(x: Tracer) -> Tracer:
@@ -100,9 +101,9 @@ UFUNCS: Final[dict[np.ufunc, Rule]] = {
         for name, row in INTRINSICS.items()
         if isinstance(row.array, np.ufunc) and name in ops.__all__
     },
-    np.add: {"b": "logical_or", "iuf": "add"},
+    np.add: {"b": "logical_or", "iufc": "add"},
     np.subtract: "subtract",
-    np.multiply: {"b": "logical_and", "iuf": "multiply"},
+    np.multiply: {"b": "logical_and", "iufc": "multiply"},
     np.divide: "divide",
     np.floor_divide: "floor_divide",
     np.remainder: "floor_mod",
@@ -112,7 +113,7 @@ UFUNCS: Final[dict[np.ufunc, Rule]] = {
     np.float_power: "power",
     np.negative: "negative",
     np.positive: _same,
-    np.absolute: {"b": _same, "iuf": "abs"},
+    np.absolute: {"b": _same, "iufc": "abs"},
     np.fabs: "abs",
     np.square: "square",
     np.reciprocal: {"iu": lambda x: ops.divide(1, x), "f": "reciprocal"},
@@ -139,7 +140,7 @@ UFUNCS: Final[dict[np.ufunc, Rule]] = {
     np.isnan: {"biu": _never, "f": "isnan"},
     np.isinf: {"biu": _never, "f": "isinf"},
     np.isfinite: {"biu": _always, "f": "isfinite"},
-    np.conjugate: _same,
+    np.conjugate: {"biuf": _same, "c": "conj"},
     np.maximum: {"b": "logical_or", "iuf": "maximum"},
     np.minimum: {"b": "logical_and", "iuf": "minimum"},
     np.fmax: {"b": "logical_or", "iu": "maximum", "f": "fmax"},
@@ -191,7 +192,7 @@ def apply(ufunc: np.ufunc, *values: object, dtype: object = None) -> Any:
     dtypes, results = _loop(ufunc, operands, dtype)
     if compare is not None and dtypes[0] != dtypes[1]:
         return _mixed(ufunc, compare, operands, dtypes)
-    made = _computed(rule, dtypes[0])(*[to(x, d) for x, d in zip(operands, dtypes, strict=True)])
+    made = _computed(ufunc, rule, dtypes[0])(*[to(x, d) for x, d in zip(operands, dtypes, strict=True)])
     if ufunc.nout > 1:
         return tuple([to(x, d) for x, d in zip(made, results, strict=True)])
     return to(made, results[0])
@@ -227,10 +228,13 @@ def _loop(ufunc: np.ufunc, operands: list[Operand], dtype: object) -> tuple[list
     return list(found[: ufunc.nin]), list(found[ufunc.nin :])
 
 
-def _computed(rule: Rule, dtype: np.dtype[Any]) -> Loop:
+def _computed(ufunc: np.ufunc, rule: Rule, dtype: np.dtype[Any]) -> Loop:
     if isinstance(rule, Mapping):
         kind = element(dtype).kind
-        rule = next(chosen for kinds, chosen in rule.items() if kind in kinds)
+        chosen = next((each for kinds, each in rule.items() if kind in kinds), None)
+        if chosen is None:
+            raise CallError(f"no declared op computes np.{ufunc.__name__} of {dtype}")
+        rule = chosen
     return getattr(ops, rule) if isinstance(rule, str) else rule
 
 

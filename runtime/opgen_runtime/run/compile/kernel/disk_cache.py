@@ -16,7 +16,7 @@ from ....compute.te.operations import operations
 from ....lower import tir
 from ....lower.library.segment import Segment, constant_arrays
 from .dims import dims_in
-from .interface import interface_of, shape_of
+from .interface import interface_of, static_shape
 from .kernel import Image, NativeKernel
 from .multiversioning import broadcast_guards
 from .parts import Parts
@@ -138,13 +138,15 @@ def metadata_of(segment: Segment) -> dict[str, Any]:
     position of its length) of dims that depend on data; which `dims` of the segment the code takes; (dim, number) of
     those that meet in a broadcast.
     """
-    results = segment.outputs[: segment.results]
-    static = all(isinstance(dim, int) for tensor in results for dim in tensor.shape)
+    results = segment.stored()
+    static = all(isinstance(dim, int) for shape, _ in results for dim in shape)
     known = dims_in(segment.function)
     return {
         "operands": list(segment.operands),
-        "precomputed": [[t.name, list(shape_of(t)), str(t.dtype)] for t in segment.precomputed],
-        "outputs": [[list(shape_of(t)), str(t.dtype)] for t in results] if static else None,
+        "precomputed": [
+            [t.name, list(static_shape(t.shape, t.name)), str(t.dtype)] for t in segment.precomputed
+        ],
+        "outputs": [[list(shape), str(dtype)] for shape, dtype in results] if static else None,
         "operations": operations(segment.outputs) if static else None,
         "lengths": [[count.result, count.axis, count.source - segment.results] for count in segment.counts],
         "dims": [known.index(var) for var in _dims_of(segment)],

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .... import ir
-from ....base.arith import Expr
+from ....base.arith import Expr, Shape
 from ....base.errors import CodegenError
 from ....base.vocabulary import dataclass
-from ....compute.te.tensor import Tensor
 from ....lower.library.segment import Segment, flat_types, kernel_name, known_shape
 from ....operator import TensorType
 from .kernel import Slot
@@ -64,14 +63,14 @@ def output_slots(outputs: Sequence[TensorType], storage: Sequence[Sequence[int]]
 
 def storage_shapes(segment: Segment) -> list[tuple[int, ...]]:
     """The shapes that the results of a segment are stored in: those of data-dependent dims at their bounds."""
-    return [shape_of(tensor) for tensor in segment.outputs[: segment.results]]
+    return [static_shape(shape, "a result") for shape, _ in segment.stored()]
 
 
-def shape_of(tensor: Tensor) -> tuple[int, ...]:
-    """The shape of a tensor.  Raises CodegenError for a symbolic dim."""
-    dims = [int(dim) for dim in tensor.shape if isinstance(dim, int)]
-    if len(dims) != len(tensor.shape):
+def static_shape(shape: Shape, what: str) -> tuple[int, ...]:
+    """The shape of `what`.  Raises CodegenError for a symbolic dim."""
+    dims = [int(dim) for dim in shape if isinstance(dim, int)]
+    if len(dims) != len(shape):
         raise CodegenError(
-            f"{tensor.name} has a symbolic shape; its dims must be bound to values before compilation"
+            f"{what} has a symbolic shape; its dims must be bound to values before compilation"
         )
     return tuple(dims)

@@ -109,8 +109,7 @@ def _symbolic_extern(segment: Segment) -> SymbolicExternKernel:
     function, dims = segment.function, tuple(dims_in(segment.function))
     interface = interface_of(function)
     outputs = [
-        symbolic_slot(f"output {k}", tensor.shape, tensor.dtype.numpy)
-        for k, tensor in enumerate(segment.outputs[: segment.results])
+        symbolic_slot(f"output {k}", shape, dtype.numpy) for k, (shape, dtype) in enumerate(segment.stored())
     ]
 
     def at(values: tuple[int, ...]) -> Kernel:
