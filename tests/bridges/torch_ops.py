@@ -44,7 +44,6 @@ AT_VALUES: dict[str, str] = {
     "conv2d_transpose": "an attr says what size the weight has",
     "gather_nd": "the number of coordinates decides the rank of the result",
     "searchsorted": "the size of a row decides how many rounds a search takes",
-    "upsampling": "a factor that is no whole number",
 }
 
 

@@ -72,6 +72,7 @@ def test_sizes_of_at_least_2_are_symbols_where_1_would_be_another_result():
 COMPILED = {
     "squeeze": (lambda n: T.squeeze(torch.ones(n, 1, n + 1)), 2),
     "upsampling": (lambda n: T.upsampling(torch.ones(1, 2, n, n + 1), scale_h=2.0, scale_w=3.0), 2),
+    "rounded": (lambda n: T.upsampling(torch.ones(1, 2, n, n + 1), scale_h=1.5, scale_w=2.5), 2),
     "reduction": (lambda n: T.mean(torch.ones(n, n + 1)), 2),
     "reshape": (lambda n: T.reshape(torch.ones(n, 6), newshape=[-1, 3]), 2),
     "searchsorted": (lambda n: T.searchsorted(torch.arange(n), torch.arange(n + 1)), 5),

@@ -1,9 +1,10 @@
 """Shapes of results from shapes of operands, which may be symbols of torch's: the type relation on them.
 
-A symbol of torch becomes a dim of ours, and sizes made of dims become sums, products and quotients of symbols again.  A
-choice between sizes (`Select`) asks torch, which remembers the answer as a guard; a size that depends on data is a new
-symbol.  Where the relation cannot decide for all sizes, it may for those of at least 2 (which axes `squeeze` drops);
-where it must know a dim (a rank that a dim decides), that symbol alone is taken at its value.  Both become guards.
+A symbol of torch becomes a dim of ours, and sizes made of dims become sums, products, quotients and rounded multiples
+of symbols again.  A choice between sizes (`Select`) asks torch, which remembers the answer as a guard; a size that
+depends on data is a new symbol.  Where the relation cannot decide for all sizes, it may for those of at least 2 (which
+axes `squeeze` drops); where it must know a dim (a rank that a dim decides), that symbol alone is taken at its value.
+Both become guards.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Final
 import torch
 from torch.fx.experimental.symbolic_shapes import guard_or_false
 
-from ...base.arith import AnyDim, Binary, Cast, Compare, Const, Dim, Expr, Not, Select, Var, dim
+from ...base.arith import AnyDim, Binary, Call, Cast, Compare, Const, Dim, Expr, Not, Select, Var, dim
 from ...base.errors import CallError, LoweringError, OpgenError
 from ...operator import TensorType
 from ...run.op_programs.programs import OperandType, Program
@@ -95,13 +96,15 @@ class Symbols:
         if isinstance(e, int):
             return e
         if isinstance(e, Const):
-            return int(e.value)
+            return e.value if e.dtype.is_float else int(e.value)
         if isinstance(e, Var):
             return self._symbols[e]
         if isinstance(e, AnyDim):
             return torch.library.get_ctx().new_dynamic_size()
         if isinstance(e, Cast):
-            return self.extent(e.a)
+            return torch.sym_float(self.extent(e.a)) if e.dtype.is_float else self.extent(e.a)
+        if isinstance(e, Call) and e.name == "round":  # to even, as torch's symbols
+            return round(self.extent(e.args[0]))
         if isinstance(e, Select):
             return self.extent(e.then if self.holds(e.condition) else e.otherwise)
         if isinstance(e, Binary) and e.op in _ARITHMETIC:
@@ -109,7 +112,9 @@ class Symbols:
         if isinstance(e, Binary) and e.op in _DIVISIONS:
             divisor = self.extent(e.b)
             return 0 if divisor == 0 else _DIVISIONS[e.op](self.extent(e.a), divisor)
-        raise LoweringError(f"the size {e} is not made of sums, products and quotients of dims")
+        raise LoweringError(
+            f"the size {e} is not made of sums, products, quotients and rounded multiples of dims"
+        )
 
     def holds(self, e: Expr) -> bool:
         """Whether a condition on dims holds, which becomes a guard of torch's."""
