@@ -107,6 +107,9 @@ from ._depth_to_space import depth_to_space as depth_to_space
 from ._dequantize import dequantize as dequantize
 from ._det import det as det
 from ._dft import dft as dft
+from ._dft_chirp import dft_chirp as dft_chirp
+from ._dft_pass import dft_pass as dft_pass
+from ._dft_roots import dft_roots as dft_roots
 from ._diag_embed import diag_embed as diag_embed
 from ._digamma import digamma as digamma
 from ._dilate import dilate as dilate
