@@ -18,11 +18,9 @@ from ._tools import (
     at_least,
     axis_of,
     check_rank,
-    dtype,
     exactly,
     extent,
     index,
-    move_axis,
     ndim,
     reshape,
     room,
@@ -44,37 +42,29 @@ def _resized(x: Expr, axis: int, size: int) -> Expr:
     return op.pad(x, pad_width=tuple(widths))
 
 
-def _tables(rows: int, columns: int, length: int, kind: np.dtype[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """cos and sin of 2 pi k t / length."""
-    room(rows, columns)
-    angle = 2 * np.pi * ((arange(rows)[:, None] * arange(columns)[None, :]) % length) / length
-    return np.cos(angle).astype(kind), np.sin(angle).astype(kind)
-
-
 def fourier(x: Expr, length: int, axis: int, inverse: bool, onesided: bool) -> Expr:
     """The discrete Fourier transform along `axis` of numbers whose last axis holds (real) or (real, imaginary)."""
-    rank = ndim(x)
-    used = length // 2 + 1 if inverse and onesided else length
-    moved = move_axis(_resized(x, axis, used), axis, rank - 2)
-    real = index(moved, rank - 1, 0)
-    imaginary = index(moved, rank - 1, 1) if extent(x, -1) == 2 else None
-    kind = dtype(x).numpy
-    if inverse and onesided:
-        cos, sin = _tables(used, length, length, kind)
-        twice = (
-            np.array([1.0 if k == 0 or 2 * k == length else 2.0 for k in range(used)], kind)[:, None] / length
-        )
-        result = op.matmul(real, (cos * twice).astype(kind))
-        if imaginary is not None:
-            result = op.subtract(result, op.matmul(imaginary, (sin * twice).astype(kind)))
-        return move_axis(op.expand_dims(result, axis=rank - 1), rank - 2, axis)
-    cos, sin = _tables(length, length // 2 + 1 if onesided else length, length, kind)
-    if inverse:
-        cos, sin = (cos / length).astype(kind), (-sin / length).astype(kind)
-    a, b = op.matmul(real, cos), op.negative(op.matmul(real, sin))
-    if imaginary is not None:
-        a, b = op.add(a, op.matmul(imaginary, sin)), op.add(b, op.matmul(imaginary, cos))
-    return move_axis(op.stack([a, b], axis=rank - 1), rank - 2, axis)
+    last = ndim(x) - 1
+    room(*(length if d == axis else n for d, n in enumerate(shape(x))))
+    half = length // 2 + 1
+    mirrored = inverse and onesided
+    used = _resized(x, axis, half if mirrored else length)
+    real = index(used, last, 0)
+    imaginary = index(used, last, 1) if extent(x, -1) == 2 else op.zeros_like(real)
+    if mirrored:
+        real, imaginary = _whole(real, length, axis, 1), _whole(imaginary, length, axis, -1)
+    parts: list[Expr] = list(op.dft(real, imaginary, inverse=inverse, axis=axis))
+    if mirrored:
+        return op.expand_dims(parts[0], axis=last)
+    if onesided:
+        parts = [take_slice(each, axis, 0, half) for each in parts]
+    return op.stack(parts, axis=last)
+
+
+def _whole(half: Expr, length: int, axis: int, sign: int) -> Expr:
+    """All `length` places of which the first half is given, the others being `sign` times their mirror images."""
+    mirrored = op.reverse(take_slice(half, axis, 1, (length + 1) // 2), axis=axis)
+    return op.concatenate([half, mirrored if sign > 0 else op.negative(mirrored)], axis=axis)
 
 
 @converts("DFT", since=17)
