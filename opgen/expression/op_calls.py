@@ -138,6 +138,10 @@ class _OpCalls:
                 return at(ast.Tuple([self.expression(item) for item in items], ast.Load()), place)
             case ast.Call(func=ast.Name(id=text)):
                 return self._call(node, text)
+            case ast.Subscript(value=ast.Call() as call, slice=ast.Constant(value=int() as position)):
+                return at(
+                    ast.Subscript(self.expression(call), at(ast.Constant(position), place), ast.Load()), place
+                )
         raise self.reject(node, "not-in-language", "this is made of calls of ops, operators and names")
 
     def _call(self, node: ast.Call, text: str) -> ast.expr:

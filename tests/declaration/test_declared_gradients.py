@@ -42,6 +42,7 @@ INPUTS = {
     "logaddexp": PAIR, "logaddexp2": PAIR, "xlogy": POSITIVE, "xlog1py": POSITIVE,
     "clip": ROWS, "softplus": ROWS, "softsign": ROWS,
     "det": MATRIX, "inv": MATRIX, "slogdet": MATRIX, "solve": SYSTEM, "solve_triangular": SYSTEM,
+    "dft": {"re_data": "float64[3, 5]", "im_data": "float64[3, 5]"},
     "conv1d": {"data": "float64[1, 2, 6]", "weight": "float64[3, 2, 3]"},
     "conv2d": {"data": "float64[1, 2, 5, 4]", "weight": "float64[3, 2, 3, 2]"},
     "conv3d": {"data": "float64[1, 1, 3, 4, 3]", "weight": "float64[2, 1, 2, 2, 2]"},
