@@ -41,3 +41,13 @@ def dims(dim: int | Iterable[int] | None) -> Any:
     if dim is None or isinstance(dim, int):
         return dim
     return tuple(dim) or None
+
+
+def of_vector(function: Callable[..., Any], *arrays: Any) -> Any:
+    """What is said of tensors with axes; of numbers, too, each of which counts as one element along one axis."""
+    if arrays[0].ndim:
+        return function(*arrays)
+    found = function(*[each.reshape((1,)) for each in arrays])
+    return (
+        tuple([each.reshape(()) for each in found]) if isinstance(found, tuple | list) else found.reshape(())
+    )

@@ -66,6 +66,11 @@ def div(a: Any, b: Any, *, rounding_mode: str | None = None) -> Any:
     return ops.trunc_divide(a, b) if rounding_mode == "trunc" else np.floor_divide(a, b)
 
 
+@adapts("ldexp")
+def ldexp(a: Any, exponent: Any) -> Any:
+    return a * np.exp2(exponent)
+
+
 @adapts("round")
 def round_(a: Any, decimals: int = 0) -> Any:
     return np.round(a, decimals)

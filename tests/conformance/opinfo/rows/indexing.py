@@ -8,12 +8,18 @@ import numpy
 
 from opgen_runtime import eager, ops
 
-from ..adapter import adapts, table
+from ..adapter import adapts, of_vector, table
 
 np: Any = numpy
 
 table({"take_along_dim": lambda a, index, dim=None: np.take_along_axis(a, index, dim)})
-table({"argwhere": eager.argwhere, "masked_select": eager.masked_select}, traced=False)
+table(
+    {
+        "argwhere": eager.argwhere,
+        "masked_select": lambda a, mask: eager.masked_select(*np.broadcast_arrays(a, mask)),
+    },
+    traced=False,
+)
 
 
 @adapts("gather")
@@ -23,7 +29,7 @@ def gather(a: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
 
 @adapts("index_select")
 def index_select(a: Any, dim: int, index: Any) -> Any:
-    return ops.take(a, np.atleast_1d(index), axis=dim)
+    return of_vector(lambda x, at: ops.take(x, np.reshape(at, (-1,)), axis=dim), a, index)
 
 
 @adapts("take")
@@ -38,13 +44,11 @@ def getitem(a: Any, key: Any) -> Any:
 
 def _scatter(reduction: dict[str | None, str]) -> Any:
     def scatter(a: Any, dim: int, index: Any, src: Any, *, reduce: str | None = None) -> Any:
-        updates = (
-            src
-            if hasattr(src, "shape") and src.ndim
-            else np.broadcast_to(np.asarray(src, a.dtype), index.shape)
-        )
+        updates = src if hasattr(src, "shape") else np.broadcast_to(np.asarray(src, a.dtype), index.shape)
         part = updates[tuple([slice(0, extent) for extent in index.shape])]
-        return ops.scatter_elements(a, index, part, axis=dim, reduction=reduction[reduce])
+        return of_vector(
+            lambda *given: ops.scatter_elements(*given, axis=dim, reduction=reduction[reduce]), a, index, part
+        )
 
     return scatter
 
@@ -78,10 +82,23 @@ def _along(a: Any, dim: int, index: Any) -> Any:
     return np.broadcast_to(np.reshape(index, shape), wanted)
 
 
+def _put(a: Any, dim: int, index: Any, source: Any, reduction: str) -> Any:
+    """The slices of `source` at places along an axis, a number counting as one element."""
+
+    def put(x: Any, at: Any) -> Any:
+        places = _along(x, dim, at)
+        given = source if a.ndim else np.reshape(source, (-1,))
+        return ops.scatter_elements(
+            x, places, np.broadcast_to(given, places.shape), axis=dim, reduction=reduction
+        )
+
+    return of_vector(put, a, np.reshape(index, (-1,)) if a.ndim else index)
+
+
 @adapts("index_add")
 def index_add(a: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
     source = source if alpha == 1 else source * alpha
-    return ops.scatter_elements(a, _along(a, dim, index), source, axis=dim, reduction="add")
+    return _put(a, dim, index, source, "add")
 
 
 @adapts("index_reduce")
@@ -92,15 +109,13 @@ def index_reduce(a: Any, dim: int, index: Any, source: Any, reduce: str, *, incl
 
 @adapts("index_copy")
 def index_copy(a: Any, dim: int, index: Any, source: Any) -> Any:
-    return ops.scatter_elements(a, _along(a, dim, index), source, axis=dim)
+    return _put(a, dim, index, source, "update")
 
 
 @adapts("index_fill")
 def index_fill(a: Any, dim: int, index: Any, value: Any) -> Any:
-    places = _along(a, dim, index)
-    return ops.scatter_elements(
-        a, places, np.broadcast_to(np.asarray(value, a.dtype), places.shape), axis=dim
-    )
+    each = value if hasattr(value, "shape") else np.asarray(value, a.dtype)
+    return _put(a, dim, np.reshape(index, (-1,)), each, "update")
 
 
 @adapts("masked_fill")
@@ -112,6 +127,20 @@ def masked_fill(a: Any, mask: Any, value: Any) -> Any:
 def nonzero(a: Any, *, as_tuple: bool = False) -> Any:
     found = eager.argwhere(a)
     return tuple(found[:, k] for k in range(found.shape[1])) if as_tuple else found
+
+
+@adapts("nonzero_static", traced=False)
+def nonzero_static(a: Any, *, size: int, fill_value: int = -1) -> Any:
+    found = np.asarray(eager.argwhere(a))[:size]
+    return np.pad(found, ((0, size - found.shape[0]), (0, 0)), constant_values=fill_value)
+
+
+@adapts("put")
+def put(a: Any, index: Any, source: Any, accumulate: bool = False) -> Any:
+    places, values = np.reshape(index, (-1,)), np.reshape(source, (-1,))
+    flat = np.reshape(a, (-1,))
+    made = ops.scatter_elements(flat, places, values, axis=0, reduction="add" if accumulate else "update")
+    return np.reshape(made, a.shape)
 
 
 @adapts("searchsorted")

@@ -22,6 +22,27 @@ def cholesky(a: Any, upper: bool = False) -> Any:
     return ops.cholesky(a, upper=upper)
 
 
+def _failed(sound: Any) -> Any:
+    """What LAPACK's `info` says of each matrix, but not where: 0 or 1."""
+    return np.astype(~sound, np.int32)
+
+
+def _singular(packed: Any) -> Any:
+    """`info` of the factors of a matrix with interchanged rows."""
+    return _failed(np.all(np.diagonal(packed, axis1=-2, axis2=-1) != 0, axis=-1))
+
+
+@adapts("linalg.cholesky_ex")
+def cholesky_ex(a: Any, *, upper: bool = False, check_errors: bool = False) -> Any:
+    factor = cholesky(a, upper)
+    return factor, _failed(np.all(np.isfinite(factor), axis=(-2, -1)))
+
+
+@adapts("linalg.inv_ex")
+def inv_ex(a: Any, *, check_errors: bool = False) -> Any:
+    return np.linalg.inv(a), _singular(ops.lu(a)[0])
+
+
 @adapts("linalg.qr")
 def linalg_qr(a: Any, mode: str = "reduced") -> Any:
     return np.linalg.qr(a, mode)
@@ -49,6 +70,17 @@ def lu_factor(a: Any, *, pivot: bool = True) -> Any:
     return packed, pivots + np.int32(1)
 
 
+@adapts("linalg.lu_factor_ex")
+def lu_factor_ex(a: Any, *, pivot: bool = True, check_errors: bool = False) -> Any:
+    packed, pivots = lu_factor(a, pivot=pivot)
+    return packed, pivots, _singular(packed)
+
+
+@adapts("lu")
+def lu_of(a: Any, pivot: bool = True, get_infos: bool = False) -> Any:
+    return lu_factor_ex(a, pivot=pivot)[: 3 if get_infos else 2]
+
+
 def _together(*arrays: Any) -> list[Any]:
     """Stacks of matrices whose leading axes are broadcast together."""
     batch = np.broadcast_shapes(*[each.shape[:-2] for each in arrays])
@@ -62,6 +94,11 @@ def solve(a: Any, b: Any, *, left: bool = True) -> Any:
     if not left:
         return np.swapaxes(solve(np.swapaxes(a, -1, -2), np.swapaxes(b, -1, -2)), -1, -2)
     return ops.solve(*_together(a, b))
+
+
+@adapts("linalg.solve_ex")
+def solve_ex(a: Any, b: Any, *, left: bool = True, check_errors: bool = False) -> Any:
+    return solve(a, b, left=left), _singular(ops.lu(a)[0])
 
 
 @adapts("linalg.solve_triangular")
@@ -102,3 +139,9 @@ def tensorsolve(a: Any, b: Any, dims: Any = None) -> Any:
 @adapts("cdist")
 def cdist(a: Any, b: Any, p: float = 2.0, compute_mode: str = "") -> Any:
     return ops.cdist(*_together(a, b), p=float(p))
+
+
+@adapts("nn.functional.pdist")
+def pdist(a: Any, p: float = 2.0) -> Any:
+    rows, columns = np.triu_indices(a.shape[0], 1)
+    return ops.cdist(a, a, p=float(p))[rows, columns]

@@ -56,7 +56,10 @@ def bce_with_logits(
 def nll_loss(
     a: Any, target: Any, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean"
 ) -> Any:
-    return ops.nll_loss(a, target, weight, reduction=reduction, ignore_index=ignore_index)
+    alone = a.ndim == 1
+    rows = (np.expand_dims(a, 0), np.expand_dims(target, 0)) if alone else (a, target)
+    found = ops.nll_loss(*rows, weight, reduction=reduction, ignore_index=ignore_index)
+    return np.squeeze(found, 0) if alone and reduction == "none" else found
 
 
 @adapts(NN + "cross_entropy")
@@ -141,3 +144,15 @@ def triplet_margin_loss(
     return ops.triplet_margin_loss(
         a, positive, negative, margin=float(margin), epsilon=eps, reduction=reduction
     )
+
+
+@adapts(NN + "linear_cross_entropy")
+def linear_cross_entropy(
+    a: Any, linear_weight: Any, target: Any, *, linear_bias: Any = None, weight: Any = None, reduction: str = "mean",
+    ignore_index: int | None = None, label_smoothing: float = 0.0, options: Any = None,
+) -> Any:  # fmt: skip
+    logits = np.tensordot(a, linear_weight, ((-1,), (-1,)))
+    return cross_entropy(
+        logits if linear_bias is None else logits + linear_bias, target, weight, reduction=reduction,
+        ignore_index=-100 if ignore_index is None else ignore_index, label_smoothing=label_smoothing,
+    )  # fmt: skip

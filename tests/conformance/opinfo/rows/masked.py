@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy
 
-from ..adapter import adapts, dims, table
+from opgen_runtime import ops
+
+from ..adapter import adapts, dims, of_vector, table
 
 np: Any = numpy
 
@@ -71,3 +73,71 @@ def _variance(
 
 
 table({"masked.var": _variance, "masked.std": lambda *args, **named: np.sqrt(_variance(*args, **named))})
+
+
+def _filled(a: Any, mask: Any, value: Any, dtype: Any = None) -> Any:
+    """The elements, and one value where the mask does not hold."""
+    given = _floats(a, dtype)
+    return given if mask is None else np.where(mask, given, np.asarray(value, given.dtype))
+
+
+def _position(function: Callable[..., Any], neutral: float) -> Callable[..., Any]:
+    def find(
+        a: Any, dim: int | None = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+    ) -> Any:
+        return function(_filled(a, mask, neutral, dtype), axis=dim, keepdims=keepdim)
+
+    return find
+
+
+table({"masked.argmax": _position(np.argmax, -np.inf), "masked.argmin": _position(np.argmin, np.inf)})
+
+
+def _along(function: Callable[..., Any], neutral: float) -> Callable[..., Any]:
+    def compute(a: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any:
+        given = _filled(a, mask, neutral, dtype)
+        return of_vector(lambda x: function(x, axis=dim), given)
+
+    return compute
+
+
+table({"masked.cumsum": _along(np.cumsum, 0), "masked.cumprod": _along(np.cumprod, 1),
+       "masked.softmax": _along(ops.softmax, -np.inf), "masked.log_softmax": _along(ops.log_softmax, -np.inf),
+       "masked.softmin": _along(ops.softmin, np.inf)})  # fmt: skip
+
+
+@adapts("masked.logsumexp")
+def logsumexp(a: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
+    return ops.logsumexp(_filled(a, mask, -np.inf, dtype), axis=dims(dim), keepdims=keepdim)
+
+
+@adapts("masked.norm")
+def norm(
+    a: Any, ord: float = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None
+) -> Any:
+    given = _filled(a, mask, np.inf if ord == -np.inf else 0, dtype)
+    return np.linalg.vector_norm(given, axis=dims(dim), keepdims=keepdim, ord=ord)
+
+
+@adapts("masked.normalize")
+def normalize(
+    a: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None, mask: Any = None
+) -> Any:
+    return _filled(a, mask, 0, dtype) / np.maximum(
+        norm(a, ord, dim, keepdim=True, dtype=dtype, mask=mask), eps
+    )
+
+
+@adapts("masked.logaddexp")
+def logaddexp(
+    a: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None
+) -> Any:
+    return np.logaddexp(_filled(a, input_mask, -np.inf, dtype), _filled(other, other_mask, -np.inf, dtype))
+
+
+@adapts("masked.median")
+def median(a: Any, dim: int, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
+    given = _filled(a, mask, np.nan, dtype)
+    return (
+        given if not a.ndim else ops.nanquantile(given, axis=dim, keepdims=keepdim, interpolation="lower")[0]
+    )

@@ -9,7 +9,7 @@ import numpy
 
 from opgen_runtime import ops
 
-from ..adapter import adapts, dims, table
+from ..adapter import adapts, dims, of_vector, table
 
 np: Any = numpy
 NN = "nn.functional."
@@ -21,7 +21,7 @@ table({NN + "relu": ops.relu, NN + "relu6": ops.relu6, NN + "hardswish": ops.har
 
 def _normal(function: Callable[..., Any]) -> Callable[..., Any]:
     def normalise(a: Any, dim: int, dtype: Any = None, **ignored: Any) -> Any:
-        return function(a if dtype is None else np.astype(a, dtype), axis=dim)
+        return of_vector(lambda x: function(x, axis=dim), a if dtype is None else np.astype(a, dtype))
 
     return normalise
 
@@ -67,14 +67,15 @@ def glu(a: Any, dim: int = -1) -> Any:
 
 @adapts(NN + "prelu")
 def prelu(a: Any, weight: Any) -> Any:
-    return ops.prelu(a, np.reshape(weight, (-1,)), axis=1 if a.ndim > 1 else 0)
+    if weight.size == 1:
+        return np.where(a > 0, a, np.reshape(weight, ()) * a)
+    return ops.prelu(a, weight, axis=1 if a.ndim > 1 else 0)
 
 
 @adapts(NN + "softplus")
 def softplus(a: Any, beta: float = 1, threshold: float = 20) -> Any:
-    if threshold != 20:
-        raise NotImplementedError("softplus has no threshold")
-    return ops.softplus(a) if beta == 1 else ops.softplus(a * beta) / beta
+    made = ops.softplus(a) if beta == 1 else ops.softplus(a * beta) / beta
+    return made if threshold == 20 else np.where(a * beta > threshold, a, made)
 
 
 @adapts(NN + "softshrink")

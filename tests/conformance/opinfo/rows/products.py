@@ -82,4 +82,8 @@ def attention(
 ) -> Any:  # fmt: skip
     if dropout_p:
         raise NotImplementedError("it draws")
+    if q.ndim == 3:
+        one = (np.expand_dims(each, 0) for each in (q, k, v))
+        mask = attn_mask if attn_mask is None or attn_mask.ndim < 3 else np.expand_dims(attn_mask, 0)
+        return np.squeeze(ops.attention(*one, mask, causal=is_causal, scale=scale), 0)
     return ops.attention(q, k, v, attn_mask, causal=is_causal, scale=scale)

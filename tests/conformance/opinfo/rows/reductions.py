@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy
 
-from opgen_runtime import ops
+from opgen_runtime import eager, ops
 
-from ..adapter import adapts, dims, table
+from ..adapter import adapts, dims, of_vector, table
 
 np: Any = numpy
 
@@ -28,8 +28,20 @@ def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
 table({"sum": _reduction(np.sum), "mean": _reduction(np.mean), "prod": _reduction(np.prod),
        "nansum": _reduction(np.nansum), "nanmean": _reduction(np.nanmean), "amax": _reduction(np.max),
        "amin": _reduction(np.min), "all": _reduction(np.all), "any": _reduction(np.any),
-       "argmax": _reduction(np.argmax), "argmin": _reduction(np.argmin), "logsumexp": _reduction(ops.logsumexp),
+       "argmax": _reduction(np.argmax), "argmin": _reduction(np.argmin),
        "count_nonzero": _reduction(np.count_nonzero)})  # fmt: skip
+
+
+@adapts("logsumexp")
+def logsumexp(a: Any, dim: Any, keepdim: bool = False) -> Any:
+    return of_vector(lambda x: ops.logsumexp(x, axis=dims(dim), keepdims=keepdim), a)
+
+
+@adapts("mode")
+def mode(a: Any, dim: int = -1, keepdim: bool = False) -> Any:
+    value = of_vector(lambda x: ops.mode(x, axis=dim, keepdims=True)[0], a)
+    place = np.argmax(a == value, axis=dim if a.ndim else None, keepdims=keepdim)
+    return np.reshape(value, place.shape), place
 
 
 def _ddof(unbiased: bool, correction: Any) -> float:
@@ -120,16 +132,16 @@ def dist(a: Any, b: Any, p: float = 2) -> Any:
 
 @adapts("cumsum")
 def cumsum(a: Any, dim: int, *, dtype: Any = None) -> Any:
-    return np.cumsum(_as(a, dtype), axis=dim) if a.ndim else _as(a, dtype)
+    return of_vector(lambda x: np.cumsum(x, axis=dim), _as(a, dtype))
 
 
 @adapts("cumprod")
 def cumprod(a: Any, dim: int, *, dtype: Any = None) -> Any:
-    return np.cumprod(_as(a, dtype), axis=dim) if a.ndim else _as(a, dtype)
+    return of_vector(lambda x: np.cumprod(x, axis=dim), _as(a, dtype))
 
 
 def _running(op: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda a, dim: op(a, axis=dim)
+    return lambda a, dim: of_vector(lambda x: op(x, axis=dim), a)
 
 
 table(
@@ -182,40 +194,88 @@ def _quantile(op: Callable[..., Any]) -> Callable[..., Any]:
     def quantile(
         a: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
     ) -> Any:
-        if not isinstance(q, float):
-            raise NotImplementedError("shares that are a tensor")
         given, axis = _kept(a, dim, keepdim)
-        return op(given, axis=axis, keepdims=keepdim, q=(q,), interpolation=interpolation)[0]
+        shares = (q,) if isinstance(q, float) else tuple(np.ravel(q).tolist())
+        found = op(
+            np.reshape(given, given.shape or (1,)),
+            axis=axis,
+            keepdims=keepdim,
+            q=shares,
+            interpolation=interpolation,
+        )
+        made = found[0] if np.ndim(q) == 0 else found
+        return made if a.ndim else np.reshape(made, np.shape(q))
 
     return quantile
 
 
-table({"quantile": _quantile(ops.quantile), "nanquantile": _quantile(ops.nanquantile)})
+table({"quantile": _quantile(eager.quantile), "nanquantile": _quantile(eager.nanquantile)}, traced=False)
 
 
 @adapts("kthvalue")
 def kthvalue(a: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
-    return ops.kthvalue(a, k=k, axis=dim, keepdims=keepdim)
+    return of_vector(lambda x: ops.kthvalue(x, k=k, axis=dim, keepdims=keepdim), a)
 
 
 @adapts("median")
 def median(a: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     given, axis = _kept(a, dim, False)
-    if not given.ndim:
-        raise NotImplementedError("a median of a number")
-    found = ops.kthvalue(given, k=max((given.shape[axis] + 1) // 2, 1), axis=axis, keepdims=keepdim)
+    k = max((given.shape[axis] + 1) // 2, 1) if given.ndim else 1
+    found = kthvalue(given, k, axis, keepdim)
     return found[0] if dim is None else found
+
+
+@adapts("nanmedian")
+def nanmedian(a: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    if not a.ndim:
+        return a if dim is None else (a, np.zeros_like(a, dtype=np.int64))
+    given, axis = _kept(a, dim, False)
+    value = ops.nanquantile(given, axis=axis, keepdims=True, interpolation="lower")[0]
+    place = np.argmax(given == value, axis=axis, keepdims=keepdim)
+    return np.reshape(value, ()) if dim is None else (np.reshape(value, place.shape), place)
+
+
+@adapts("histc")
+def histc(a: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+    counts, _ = np.histogram(a, bins, None if min == max else (min, max))
+    return np.astype(counts, a.dtype)
+
+
+@adapts("histogram")
+def histogram(a: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+    if weight is not None:
+        raise NotImplementedError("np.histogram under jit takes no weights")
+    counts, edges = np.histogram(a, bins, range if range or a.size else (0, 1), density)
+    return np.astype(counts, a.dtype), np.astype(edges, a.dtype)
+
+
+@adapts("histogramdd")
+def histogramdd(a: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+    if weight is not None:
+        raise NotImplementedError("np.histogramdd under jit takes no weights")
+    pairs = None if range is None else list(zip(range[::2], range[1::2], strict=True))
+    pairs = pairs if a.size else [(0, 1)] * a.shape[-1]
+    counts, edges = np.histogramdd(np.reshape(a, (-1, a.shape[-1])), bins, pairs, density)
+    return np.astype(counts, a.dtype), tuple(np.astype(each, a.dtype) for each in edges)
+
+
+@adapts("sum_to_size")
+def sum_to_size(a: Any, *shape: Any) -> Any:
+    sizes = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+    new = a.ndim - len(sizes)
+    kept = [d for d, size in enumerate(sizes, new) if size == 1 and a.shape[d] != 1]
+    return np.reshape(np.sum(a, axis=(*np.arange(new).tolist(), *kept)), sizes)
 
 
 @adapts("argsort")
 def argsort(a: Any, dim: int = -1, descending: bool = False, *, stable: bool = False) -> Any:
-    return ops.argsort(a, axis=dim, is_ascend=not descending, dtype="int64")
+    return of_vector(lambda x: ops.argsort(x, axis=dim, is_ascend=not descending, dtype="int64"), a)
 
 
 @adapts("sort")
 def sort(a: Any, dim: int = -1, descending: bool = False, *, stable: Any = False) -> Any:
-    order = ops.argsort(a, axis=dim, is_ascend=not descending, dtype="int64")
-    return ops.sort(a, axis=dim, is_ascend=not descending), order
+    order = argsort(a, dim, descending)
+    return of_vector(lambda x: ops.sort(x, axis=dim, is_ascend=not descending), a), order
 
 
 @adapts("msort")
@@ -225,7 +285,7 @@ def msort(a: Any) -> Any:
 
 @adapts("topk")
 def topk(a: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    return ops.topk(a, k=k, axis=dim, is_ascend=not largest, dtype="int64")
+    return of_vector(lambda x: ops.topk(x, k=k, axis=dim, is_ascend=not largest, dtype="int64"), a)
 
 
 @adapts("trace")

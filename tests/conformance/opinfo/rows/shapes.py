@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,8 @@ table({name: (lambda stack: lambda *arrays: stack(_list(arrays)))(getattr(np, na
        for name in ("hstack", "vstack", "dstack", "column_stack")})  # fmt: skip
 table({name: (lambda at_least: lambda *arrays: at_least(*_list(arrays)))(getattr(np, name))
        for name in ("atleast_1d", "atleast_2d", "atleast_3d")})  # fmt: skip
+table({"fft.fftshift": lambda a, dim=None: np.fft.fftshift(a, dim),
+       "fft.ifftshift": lambda a, dim=None: np.fft.ifftshift(a, dim)})  # fmt: skip
 table({"broadcast_tensors": lambda *arrays: np.broadcast_arrays(*_list(arrays))})
 
 
@@ -145,7 +148,9 @@ def unbind(a: Any, dim: int = 0) -> Any:
 
 @adapts("narrow", "narrow_copy")
 def narrow(a: Any, dim: int, start: Any, length: int) -> Any:
-    first = start % (a.shape[dim] or 1) if isinstance(start, int) and start < 0 else start
+    if not isinstance(start, int):
+        return np.take(a, start + np.arange(length), axis=dim)
+    first = start % (a.shape[dim] or 1) if start < 0 else start
     return slice_(a, dim, first, first + length)
 
 
@@ -199,11 +204,16 @@ def constant_pad_nd(a: Any, pad: Any, value: Any = 0) -> Any:
 @adapts("nn.functional.pad")
 def nn_pad(a: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     pairs = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
-    widths = [(0, 0)] * (a.ndim - len(pairs)) + [tuple(pair) for pair in pairs]
+    sides = [(0, 0)] * (a.ndim - len(pairs)) + [tuple(pair) for pair in pairs]
+    widths = [(max(before, 0), max(after, 0)) for before, after in sides]
     if mode == "constant":
-        flat = [side for pair in widths for side in pair]
-        return ops.pad(a, pad_width=flat, pad_value=value or 0)
-    return np.pad(a, widths, {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])
+        made = ops.pad(a, pad_width=[side for pair in widths for side in pair], pad_value=value or 0)
+    else:
+        made = np.pad(a, widths, {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])
+    for axis, (before, after) in enumerate(sides):
+        if min(before, after) < 0:
+            made = slice_(made, axis, max(-before, 0), made.shape[axis] + min(after, 0))
+    return made
 
 
 @adapts("select_scatter")
@@ -267,7 +277,7 @@ def unfold(a: Any, dim: int, size: int, step: int) -> Any:
 @adapts("to")
 def to(a: Any, *args: Any, dtype: Any = None, **ignored: Any) -> Any:
     found = dtype or next((each for each in args if isinstance(each, np.dtype)), None)
-    like = next((each.dtype for each in args if hasattr(each, "ndim")), None)
+    like = next((each.dtype for each in args if hasattr(each, "shape") and hasattr(each, "dtype")), None)
     return np.astype(a, found if found is not None else like if like is not None else a.dtype)
 
 
@@ -280,3 +290,20 @@ def block_diag(*arrays: Any) -> Any:
         rows.append(np.pad(each, ((0, 0), (before, width - before - each.shape[1]))))
         before += each.shape[1]
     return np.concatenate(rows, 0)
+
+
+@adapts("combinations")
+def combinations(a: Any, r: int = 2, with_replacement: bool = False) -> Any:
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = np.asarray(list(choose(np.arange(a.shape[0]).tolist(), r)), np.int64)
+    return np.take(a, np.reshape(places, (-1, r)), axis=0)
+
+
+@adapts("cartesian_prod")
+def cartesian_prod(*arrays: Any) -> Any:
+    parts = _list(arrays)
+    return (
+        parts[0]
+        if len(parts) == 1
+        else np.stack([np.ravel(x) for x in np.meshgrid(*parts, indexing="ij")], -1)
+    )
