@@ -148,6 +148,7 @@ from ._gather_nd import gather_nd as gather_nd
 from ._gaussian_nll_loss import gaussian_nll_loss as gaussian_nll_loss
 from ._gcd import gcd as gcd
 from ._gelu import gelu as gelu
+from ._geqrf import geqrf as geqrf
 from ._get_valid_counts import get_valid_counts as get_valid_counts
 from ._global_avg_pool1d import global_avg_pool1d as global_avg_pool1d
 from ._global_avg_pool2d import global_avg_pool2d as global_avg_pool2d
@@ -170,6 +171,7 @@ from ._hardtanh import hardtanh as hardtanh
 from ._heaviside import heaviside as heaviside
 from ._hinge_embedding_loss import hinge_embedding_loss as hinge_embedding_loss
 from ._hinge_loss import hinge_loss as hinge_loss
+from ._householder_product import householder_product as householder_product
 from ._huber_loss import huber_loss as huber_loss
 from ._hypot import hypot as hypot
 from ._i0 import i0 as i0
@@ -228,6 +230,7 @@ from ._lrn import lrn as lrn
 from ._lstm import lstm as lstm
 from ._lstsq import lstsq as lstsq
 from ._lu import lu as lu
+from ._lu_pivots_to_permutation import lu_pivots_to_permutation as lu_pivots_to_permutation
 from ._margin_ranking_loss import margin_ranking_loss as margin_ranking_loss
 from ._masked_select import masked_select as masked_select
 from ._matmul import matmul as matmul
@@ -256,8 +259,11 @@ from ._mod import mod as mod
 from ._mode import mode as mode
 from ._mse_loss import mse_loss as mse_loss
 from ._msort import msort as msort
+from ._multi_margin_loss import multi_margin_loss as multi_margin_loss
 from ._multibox_prior import multibox_prior as multibox_prior
 from ._multibox_transform_loc import multibox_transform_loc as multibox_transform_loc
+from ._multigammaln import multigammaln as multigammaln
+from ._multilabel_margin_loss import multilabel_margin_loss as multilabel_margin_loss
 from ._multilabel_soft_margin_loss import multilabel_soft_margin_loss as multilabel_soft_margin_loss
 from ._multiply import multiply as multiply
 from ._nanmax import nanmax as nanmax
@@ -279,6 +285,7 @@ from ._not_equal import not_equal as not_equal
 from ._one_hot import one_hot as one_hot
 from ._ones import ones as ones
 from ._ones_like import ones_like as ones_like
+from ._ormqr import ormqr as ormqr
 from ._pad import pad as pad
 from ._pairwise_distance import pairwise_distance as pairwise_distance
 from ._peephole_lstm import peephole_lstm as peephole_lstm

@@ -71,6 +71,11 @@ def ldexp(a: Any, exponent: Any) -> Any:
     return a * np.exp2(exponent)
 
 
+@adapts("mvlgamma")
+def mvlgamma(a: Any, p: int) -> Any:
+    return ops.multigammaln(a, d=p)
+
+
 @adapts("round")
 def round_(a: Any, decimals: int = 0) -> Any:
     return np.round(a, decimals)

@@ -56,12 +56,55 @@ def qr(a: Any, some: bool = True) -> Any:
 @adapts("linalg.lu")
 def lu(a: Any, *, pivot: bool = True) -> Any:
     packed, _, permutation = ops.lu(a)
-    rows, columns = a.shape[-2:]
+    return _unpacked(packed, permutation)
+
+
+def _unpacked(packed: Any, permutation: Any) -> Any:
+    rows, columns = packed.shape[-2:]
     inner = min(rows, columns)
-    one, zero = a.dtype.type(1), a.dtype.type(0)
+    one, zero = packed.dtype.type(1), packed.dtype.type(0)
     rows_of = np.swapaxes(ops.one_hot(permutation, one, zero, depth=rows), -1, -2)
-    lower = np.tril(packed[..., :inner], -1) + np.eye(rows, inner, dtype=a.dtype)
+    lower = np.tril(packed[..., :inner], -1) + np.eye(rows, inner, dtype=packed.dtype)
     return rows_of, lower, np.triu(packed[..., :inner, :])
+
+
+def _permutation(pivots: Any, rows: int) -> Any:
+    return ops.lu_pivots_to_permutation(pivots - np.int32(1), size=rows)
+
+
+@adapts("lu_unpack")
+def lu_unpack(packed: Any, pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    return _unpacked(packed, _permutation(pivots, packed.shape[-2]))
+
+
+@adapts("linalg.lu_solve")
+def lu_solve(packed: Any, pivots: Any, b: Any, *, left: bool = True, adjoint: bool = False) -> Any:
+    if not left:
+        return np.swapaxes(lu_solve(packed, pivots, np.swapaxes(b, -1, -2), adjoint=not adjoint), -1, -2)
+    factors, right = _together(packed, b)
+    order = np.expand_dims(_permutation(pivots, packed.shape[-1]), -1)
+    rows = np.broadcast_to(order, right.shape)
+    if adjoint:
+        half = ops.solve_triangular(factors, right, lower=False, transposed=True)
+        whole = ops.solve_triangular(factors, half, transposed=True, unit_diagonal=True)
+        return np.take_along_axis(whole, np.argsort(rows, axis=-2), -2)
+    half = ops.solve_triangular(factors, np.take_along_axis(right, rows, -2), unit_diagonal=True)
+    return ops.solve_triangular(factors, half, lower=False)
+
+
+@adapts("lu_solve")
+def lu_solve_of(b: Any, packed: Any, pivots: Any) -> Any:
+    return lu_solve(packed, pivots, b)
+
+
+table({"geqrf": ops.geqrf, "linalg.householder_product": ops.householder_product})
+
+
+@adapts("ormqr")
+def ormqr(packed: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Any:
+    if left:
+        return ops.ormqr(packed, tau, other, transposed=transpose)
+    return np.swapaxes(ops.ormqr(packed, tau, np.swapaxes(other, -1, -2), transposed=not transpose), -1, -2)
 
 
 @adapts("linalg.lu_factor")

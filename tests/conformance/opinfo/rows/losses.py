@@ -139,11 +139,29 @@ def triplet_margin_loss(
     a: Any, positive: Any, negative: Any, *, margin: float = 1.0, p: float = 2, eps: float = 1e-6, swap: bool = False,
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    if p != 2 or swap:
-        raise NotImplementedError("triplet_margin_loss takes lengths, and swaps nothing")
+    if p != 2:
+        raise NotImplementedError("triplet_margin_loss takes lengths")
     return ops.triplet_margin_loss(
-        a, positive, negative, margin=float(margin), epsilon=eps, reduction=reduction
+        a, positive, negative, margin=float(margin), epsilon=eps, swap=swap, reduction=reduction
     )
+
+
+@adapts(NN + "multi_margin_loss")
+def multi_margin_loss(
+    a: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, *, reduction: str = "mean"
+) -> Any:
+    scores = np.reshape(a, (1, -1)) if a.ndim < 2 else a
+    found = ops.multi_margin_loss(
+        scores, np.reshape(target, (-1,)), weight, p=p, margin=float(margin), reduction=reduction
+    )
+    return np.reshape(found, target.shape) if reduction == "none" else found
+
+
+@adapts(NN + "multilabel_margin_loss")
+def multilabel_margin_loss(a: Any, target: Any, *, reduction: str = "mean") -> Any:
+    rows = (a, target) if a.ndim == 2 else (np.reshape(a, (1, -1)), np.reshape(target, (1, -1)))
+    found = ops.multilabel_margin_loss(*rows, reduction=reduction)
+    return np.reshape(found, a.shape[:-1]) if reduction == "none" else found
 
 
 @adapts(NN + "linear_cross_entropy")

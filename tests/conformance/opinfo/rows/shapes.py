@@ -205,15 +205,22 @@ def constant_pad_nd(a: Any, pad: Any, value: Any = 0) -> Any:
 def nn_pad(a: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     pairs = list(zip(pad[::2], pad[1::2], strict=True))[::-1]
     sides = [(0, 0)] * (a.ndim - len(pairs)) + [tuple(pair) for pair in pairs]
+    if mode == "circular":  # what is cropped is not repeated
+        a, sides = _cropped(a, sides), [(max(before, 0), max(after, 0)) for before, after in sides]
     widths = [(max(before, 0), max(after, 0)) for before, after in sides]
     if mode == "constant":
         made = ops.pad(a, pad_width=[side for pair in widths for side in pair], pad_value=value or 0)
     else:
         made = np.pad(a, widths, {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}[mode])
+    return _cropped(made, sides)
+
+
+def _cropped(a: Any, sides: Any) -> Any:
+    """Without what negative widths take off each side of each axis."""
     for axis, (before, after) in enumerate(sides):
         if min(before, after) < 0:
-            made = slice_(made, axis, max(-before, 0), made.shape[axis] + min(after, 0))
-    return made
+            a = slice_(a, axis, max(-before, 0), a.shape[axis] + min(after, 0))
+    return a
 
 
 @adapts("select_scatter")
