@@ -2,6 +2,7 @@
 
 Needs PyTorch and `expecttest`.  An adapter of each operator renames, reorders and fills defaults.  For each dtype it
 prints how many samples pass, are refused, are wrong or fail with a foreign error; by operator with `--verbose`.
+`--gradients` compares the gradients of a weighted sum of the results, in float64 by default.
 Exit code 1 where one is wrong.
 """
 
@@ -17,16 +18,20 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 from . import rows
-from .outcome import FOREIGN, PASSED, REFUSED, WRONG, Outcome, tried
+from .outcome import FOREIGN, PASSED, REFUSED, WRONG, Outcome, tried, tried_gradient
 from .scope import CONVENTIONS, why_outside
 
 __all__ = ["main", "rows"]
 
+_DTYPES = ("float32", "int64", "float16", "bfloat16", "complex64")
 
-def samples(info: Any, dtype: torch.dtype, count: int) -> Iterator[tuple[Any, Callable[[], Any]]]:
+
+def samples(
+    info: Any, dtype: torch.dtype, count: int, gradients: bool = False
+) -> Iterator[tuple[Any, Callable[[], Any]]]:
     """At most `count` of PyTorch's samples of an operator, from all over them, each with what runs it there."""
     torch.manual_seed(0)
-    found = list(info.sample_inputs("cpu", dtype))
+    found = list(info.sample_inputs("cpu", dtype, requires_grad=gradients))
     for sample in found[:: max(1, -(-len(found) // count))]:
         yield sample, lambda sample=sample: info(sample.input, *sample.args, **sample.kwargs)
 
@@ -35,9 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line says; how many dtypes had wrong results, at most 1."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", help="operators, all of them by default")
-    parser.add_argument(
-        "--dtypes", nargs="+", default=["float32", "int64", "float16", "bfloat16", "complex64"]
-    )
+    parser.add_argument("--dtypes", nargs="+", help=f"by default {' '.join(_DTYPES)}, of gradients float64")
+    parser.add_argument("--gradients", action="store_true", help="compare gradients instead of values")
     parser.add_argument("--count", type=int, default=20, help="of the samples of an operator, at most")
     parser.add_argument(
         "--verbose", action="store_true", help="what did not pass, by operator, with a first reason"
@@ -45,16 +49,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     warnings.filterwarnings("ignore")
     wrong = False
-    for dtype in options.dtypes:
+    attempt = tried_gradient if options.gradients else tried
+    for dtype in options.dtypes or (("float64",) if options.gradients else _DTYPES):
         counts: Counter[str] = Counter()
         reasons: dict[str, list[tuple[str, Outcome]]] = defaultdict(list)
         for info in op_db:
             chosen = info.name in options.names if options.names else why_outside(info.name) is None
             if not chosen or getattr(torch, dtype) not in info.supported_dtypes("cpu"):
                 continue
+            if options.gradients and not info.supports_autograd:
+                continue
             label = f"{info.name}{f'[{info.variant_test_name}]' if info.variant_test_name else ''}"
-            for sample, theirs in samples(info, getattr(torch, dtype), options.count):
-                outcome = tried(info.name, sample, theirs)
+            for sample, theirs in samples(info, getattr(torch, dtype), options.count, options.gradients):
+                outcome = attempt(info.name, sample, theirs)
                 if outcome is None or (outcome.status == WRONG and info.name in CONVENTIONS):
                     continue
                 counts[outcome.status] += 1

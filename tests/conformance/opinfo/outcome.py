@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -58,25 +59,70 @@ def tried(name: str, sample: Any, theirs: Callable[[], Any]) -> Outcome | None:
         expected = list(_leaves(theirs()))
     except Exception:
         return None
-    adapter = ADAPTERS.get(name)
-    if adapter is None:
+    if name not in ADAPTERS:
         return Outcome(REFUSED, "no op")
-    arrays: list[np.ndarray] = []
-    args = _lifted((sample.input, *sample.args), arrays)
-    kwargs = {key: _lifted(value, arrays) for key, value in sample.kwargs.items() if key not in _IGNORED}
+    ours, tensors = adapted(name, sample)
+    arrays = [to_numpy(each) for each in tensors]
+    return _outcome(ours if name in UNTRACED else rt.jit(ours), ours, arrays, expected)
+
+
+def tried_gradient(name: str, sample: Any, theirs: Callable[[], Any]) -> Outcome | None:
+    """How the gradients of a sample turn out, by the tensors that require them, of a weighted sum of the results.
+
+    None where PyTorch itself raises, or nothing depends on such a tensor.
+    """
+    ours, tensors = adapted(name, sample)
+    wanted = [k for k, each in enumerate(tensors) if each.requires_grad]
+    try:
+        results = list(_leaves(theirs()))
+        smooth = [k for k, each in enumerate(results) if getattr(each, "requires_grad", False)]
+        weights = [
+            torch.cos(torch.arange(results[k].numel()).double()).reshape(results[k].shape) for k in smooth
+        ]
+        total = sum((results[k] * weight).sum() for k, weight in zip(smooth, weights, strict=True))
+        found = torch.autograd.grad(total, [tensors[k] for k in wanted], allow_unused=True)
+    except Exception:
+        return None
+    if name not in ADAPTERS:
+        return Outcome(REFUSED, "no op")
+    expected = [
+        torch.zeros_like(tensors[k]) if each is None else each for k, each in zip(wanted, found, strict=True)
+    ]
+
+    def weighted(*values: Any) -> Any:
+        made = list(_leaves(ours(*values)))
+        parts = [np.sum(made[k] * to_numpy(weight)) for k, weight in zip(smooth, weights, strict=True)]
+        return functools.reduce(np.add, parts)
+
+    gradient = rt.grad(weighted, argnums=tuple(wanted))
+    return _outcome(gradient, ours, [to_numpy(each) for each in tensors], expected)
+
+
+def adapted(name: str, sample: Any) -> tuple[Callable[..., Any], list[torch.Tensor]]:
+    """The adapter as a function of the tensors of a sample alone, and these."""
+    tensors: list[torch.Tensor] = []
+    args = _lifted((sample.input, *sample.args), tensors)
+    kwargs = {key: _lifted(value, tensors) for key, value in sample.kwargs.items() if key not in _IGNORED}
 
     def ours(*values: Any) -> Any:
-        found = adapter(
+        found = ADAPTERS[name](
             *_lowered(args, values), **{key: _lowered(value, values) for key, value in kwargs.items()}
         )
         return tuple(found) if isinstance(found, list) else found
 
+    return ours, tensors
+
+
+def _outcome(
+    function: Callable[..., Any], plain: Callable[..., Any], arrays: list[np.ndarray], expected: list[Any]
+) -> Outcome:
+    """How a function compares; `plain` is the same on numpy's arrays, whose refusals count as such."""
     try:
-        found = list(_leaves(ours(*arrays) if name in UNTRACED else rt.jit(ours)(*arrays)))
+        found = list(_leaves(function(*arrays)))
     except (OpgenError, NotImplementedError) as error:
         return Outcome(REFUSED, _text(error))
     except Exception as error:
-        return Outcome(REFUSED if _raises(ours, arrays, type(error)) else FOREIGN, _text(error))
+        return Outcome(REFUSED if _raises(plain, arrays, type(error)) else FOREIGN, _text(error))
     return _compared(found, expected)
 
 
@@ -129,15 +175,15 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _lifted(value: Any, arrays: list[np.ndarray]) -> Any:
-    """The arguments with places for arrays, which are collected, and numpy's dtypes."""
+def _lifted(value: Any, tensors: list[torch.Tensor]) -> Any:
+    """The arguments with places for tensors, which are collected, and numpy's dtypes."""
     if isinstance(value, torch.Tensor):
-        arrays.append(to_numpy(value))
-        return _Place(len(arrays) - 1)
+        tensors.append(value)
+        return _Place(len(tensors) - 1)
     if isinstance(value, torch.dtype):
         return np.dtype(ml_dtypes.bfloat16 if value is torch.bfloat16 else str(value).removeprefix("torch."))
     if type(value) in (list, tuple):
-        return type(value)([_lifted(each, arrays) for each in value])
+        return type(value)([_lifted(each, tensors) for each in value])
     return value
 
 

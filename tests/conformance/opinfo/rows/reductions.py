@@ -190,10 +190,11 @@ def _kept(a: Any, dim: int | None, keepdim: bool) -> tuple[Any, int]:
     return (np.reshape(a, (1,) * max(a.ndim - 1, 0) + (-1,)) if keepdim else np.reshape(a, (-1,))), -1
 
 
-def _quantile(op: Callable[..., Any]) -> Callable[..., Any]:
+def _quantile(name: str) -> Callable[..., Any]:
     def quantile(
         a: Any, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
     ) -> Any:
+        op = getattr(eager if isinstance(a, numpy.ndarray) else ops, name)
         given, axis = _kept(a, dim, keepdim)
         shares = (q,) if isinstance(q, float) else tuple(np.ravel(q).tolist())
         found = op(
@@ -209,7 +210,7 @@ def _quantile(op: Callable[..., Any]) -> Callable[..., Any]:
     return quantile
 
 
-table({"quantile": _quantile(eager.quantile), "nanquantile": _quantile(eager.nanquantile)}, traced=False)
+table({"quantile": _quantile("quantile"), "nanquantile": _quantile("nanquantile")}, traced=False)
 
 
 @adapts("kthvalue")
