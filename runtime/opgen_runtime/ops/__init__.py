@@ -387,6 +387,7 @@ _OPS: dict[str, str] = {
     "trunc_divide": "_trunc_divide",
     "trunc_mod": "_trunc_mod",
     "unique": "_unique",
+    "unique_consecutive": "_unique_consecutive",
     "unravel_index": "_unravel_index",
     "upsampling": "_upsampling",
     "variance": "_variance",

@@ -392,6 +392,7 @@ from ._trunc import trunc as trunc
 from ._trunc_divide import trunc_divide as trunc_divide
 from ._trunc_mod import trunc_mod as trunc_mod
 from ._unique import unique as unique
+from ._unique_consecutive import unique_consecutive as unique_consecutive
 from ._unravel_index import unravel_index as unravel_index
 from ._upsampling import upsampling as upsampling
 from ._variance import variance as variance

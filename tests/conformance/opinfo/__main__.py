@@ -18,6 +18,7 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 from . import rows
+from .adapter import ADAPTERS
 from .outcome import FOREIGN, PASSED, REFUSED, WRONG, Outcome, tried, tried_gradient
 from .scope import CONVENTIONS, why_outside
 
@@ -61,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 continue
             label = f"{info.name}{f'[{info.variant_test_name}]' if info.variant_test_name else ''}"
             for sample, theirs in samples(info, getattr(torch, dtype), options.count, options.gradients):
-                outcome = attempt(info.name, sample, theirs)
+                outcome = attempt(label if label in ADAPTERS else info.name, sample, theirs)
                 if outcome is None or (outcome.status == WRONG and info.name in CONVENTIONS):
                     continue
                 counts[outcome.status] += 1

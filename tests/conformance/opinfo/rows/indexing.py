@@ -235,3 +235,13 @@ def unique(
     if return_counts:
         found.append(counts)
     return tuple(found) if len(found) > 1 else values
+
+
+@adapts("unique_consecutive", traced=False)
+def unique_consecutive(
+    a: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    values, inverse, counts = eager.unique_consecutive(a, axis=dim)
+    kept = inverse if dim is not None else inverse.reshape(a.shape)
+    found = [values, *([kept] if return_inverse else []), *([counts] if return_counts else [])]
+    return tuple(found) if len(found) > 1 else values

@@ -174,6 +174,20 @@ def cholesky_inverse(factor: Any, upper: bool = False) -> Any:
     return cholesky_solve(np.eye(factor.shape[-1], dtype=factor.dtype), factor, upper)
 
 
+@adapts("linalg.lstsq[grad_oriented]")
+def lstsq_with_residuals(a: Any, b: Any, *, driver: str = "gelsy") -> Any:
+    found = ops.lstsq(*_together(a, b))
+    off = b - np.matmul(a, found)
+    return found, np.sum(off * off, axis=-2) if a.shape[-2] > a.shape[-1] else np.zeros((0,), a.dtype)
+
+
+@adapts("linalg.lstsq")
+def lstsq(a: Any, b: Any, *, driver: str = "gelsy") -> Any:
+    if driver != "gels":
+        raise NotImplementedError("the rank, which lstsq does not find")
+    return *lstsq_with_residuals(a, b), np.zeros((0,), np.int64), np.zeros((0,), a.dtype)
+
+
 @adapts("linalg.tensorsolve")
 def tensorsolve(a: Any, b: Any, dims: Any = None) -> Any:
     return np.linalg.tensorsolve(a, b, dims)

@@ -19,9 +19,8 @@ table({"linalg.vecdot": lambda a, b, *, dim=-1: np.linalg.vecdot(a, b, axis=dim)
 
 
 @adapts("einsum")
-def einsum(equation: str, *operands: Any) -> Any:
-    arrays = operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
-    return np.einsum(equation, *arrays)
+def einsum(operands: Any, equation: str) -> Any:
+    return np.einsum(equation, *operands)
 
 
 def _added(product: Any) -> Any:
