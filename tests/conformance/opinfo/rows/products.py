@@ -54,7 +54,10 @@ def linalg_cross(a: Any, b: Any, *, dim: int = -1) -> Any:
 
 @adapts("linalg.vander")
 def vander(a: Any, *, N: int | None = None) -> Any:
-    return np.vander(a, N, increasing=True)
+    if a.ndim == 1:
+        return np.vander(a, N, increasing=True)
+    count = N if N is not None else a.shape[-1]
+    return np.power(np.reshape(a, (*(a.shape or (1,)), 1)), np.arange(count, dtype=a.dtype))
 
 
 @adapts("cov")

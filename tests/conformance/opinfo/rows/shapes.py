@@ -20,11 +20,17 @@ table({"fliplr": np.fliplr, "flipud": np.flipud, "kron": np.kron,
        "hsplit": np.hsplit, "vsplit": np.vsplit, "dsplit": np.dsplit, "movedim": np.moveaxis})  # fmt: skip
 table({name: (lambda stack: lambda *arrays: stack(_list(arrays)))(getattr(np, name))
        for name in ("hstack", "vstack", "dstack", "column_stack")})  # fmt: skip
-table({name: (lambda at_least: lambda *arrays: at_least(*_list(arrays)))(getattr(np, name))
+table({name: (lambda at_least: lambda *arrays: _each(at_least, _list(arrays)))(getattr(np, name))
        for name in ("atleast_1d", "atleast_2d", "atleast_3d")})  # fmt: skip
 table({"fft.fftshift": lambda a, dim=None: np.fft.fftshift(a, dim),
        "fft.ifftshift": lambda a, dim=None: np.fft.ifftshift(a, dim)})  # fmt: skip
 table({"broadcast_tensors": lambda *arrays: np.broadcast_arrays(*_list(arrays))})
+
+
+def _each(function: Callable[[Any], Any], arrays: Any) -> Any:
+    """One result of one tensor, a tuple of several."""
+    found = tuple(function(each) for each in (arrays if isinstance(arrays, list | tuple) else (arrays,)))
+    return found if len(found) > 1 else found[0]
 
 
 def _list(arrays: tuple[Any, ...]) -> Any:
