@@ -108,7 +108,8 @@ table({"masked.cumsum": _along(np.cumsum, 0), "masked.cumprod": _along(np.cumpro
 
 @adapts("masked.logsumexp")
 def logsumexp(a: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
-    return ops.logsumexp(_filled(a, mask, -np.inf, dtype), axis=dims(dim), keepdims=keepdim)
+    given = _filled(a, mask, -np.inf, dtype)
+    return of_vector(lambda x: ops.logsumexp(x, axis=dims(dim), keepdims=keepdim), given)
 
 
 @adapts("masked.norm")

@@ -238,7 +238,7 @@ def nanmedian(a: Any, dim: int | None = None, keepdim: bool = False) -> Any:
 
 @adapts("histc")
 def histc(a: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
-    counts, _ = np.histogram(a, bins, None if min == max else (min, max))
+    counts, _ = np.histogram(a, bins, (min, max) if min != max else None if a.size else (0, 1))
     return np.astype(counts, a.dtype)
 
 
