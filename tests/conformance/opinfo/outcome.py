@@ -47,7 +47,7 @@ def to_numpy(t: torch.Tensor) -> np.ndarray:
     t = t.detach().resolve_conj().resolve_neg()
     if t.dtype is torch.bfloat16:
         return t.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16).copy()
-    return np.array(t.numpy(), order="K")
+    return np.array(t.numpy(force=True), order="K")  # zeros that PyTorch has not written, too
 
 
 def tried(name: str, sample: Any, theirs: Callable[[], Any]) -> Outcome | None:
