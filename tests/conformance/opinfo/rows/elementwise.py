@@ -23,7 +23,7 @@ SAME = """
 table({name: getattr(np, name) for name in SAME.split()})
 table({"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
        "ge": np.greater_equal, "mul": np.multiply, "neg": np.negative, "sgn": np.sign, "conj_physical": np.conj,
-       "resolve_conj": np.positive, "resolve_neg": np.positive, "reciprocal": np.reciprocal})  # fmt: skip
+       "resolve_conj": np.positive, "resolve_neg": np.positive, "reciprocal": lambda a: np.divide(1, a)})  # fmt: skip
 table({"digamma": ops.digamma, "erf": ops.erf, "erfc": ops.erfc, "erfinv": ops.erfinv, "frac": ops.frac,
        "i0": ops.i0, "lgamma": ops.lgamma, "rsqrt": ops.rsqrt, "sigmoid": ops.sigmoid, "xlogy": ops.xlogy,
        "special.entr": ops.entr, "special.i0e": ops.i0e, "special.i1": ops.i1, "special.i1e": ops.i1e,

@@ -37,13 +37,6 @@ def logsumexp(a: Any, dim: Any, keepdim: bool = False) -> Any:
     return of_vector(lambda x: ops.logsumexp(x, axis=dims(dim), keepdims=keepdim), a)
 
 
-@adapts("mode")
-def mode(a: Any, dim: int = -1, keepdim: bool = False) -> Any:
-    value = of_vector(lambda x: ops.mode(x, axis=dim, keepdims=True)[0], a)
-    place = np.argmax(a == value, axis=dim if a.ndim else None, keepdims=keepdim)
-    return np.reshape(value, place.shape), place
-
-
 def _ddof(unbiased: bool, correction: Any) -> float:
     return correction if correction is not None else float(unbiased)
 
