@@ -112,7 +112,7 @@ def test_ml_dtypes_is_imported_only_with_bfloat16() -> None:
 def test_the_dtype() -> None:
     assert (BFLOAT16.bits, BFLOAT16.kind, BFLOAT16.itemsize, BFLOAT16.numpy) == (16, "f", 2, np.dtype(BF16))
     assert {name for name, members in DTYPE_CLASSES.items() if BFLOAT16 in members} == {
-        "any", "number", "signed", "float",
+        "any", "number", "signed", "float", "inexact", "generic", "arithmetic",
     }  # fmt: skip
 
 

@@ -198,14 +198,15 @@ def test_what_is_simple_already(text: str) -> None:
 
 def test_what_a_dtype_holds_exactly() -> None:
     """Against numpy's own conversions, on values at the ends."""
-    for source in map(DType, DTYPES):
+    reals = [dtype for dtype in map(DType, DTYPES) if not dtype.is_complex]
+    for source in reals:
         ends = [0, 1] if source.is_bool else [-1, 1, 3, 255, -128, 2**31 - 1, 2**53 + 1, 2**63 - 1, -(2**63)]
         if source.is_float:
             ends = [0.1, 1e-7, 65504.0, 3e38, 1e300, 5e-324, 1e-40, 1.0078125]
         held = [v for v in ends if source.is_float or source.lowest <= v <= source.highest]
         with np.errstate(all="ignore"):
             values = np.array(held, np.float64 if source.is_float else object).astype(source.numpy)
-            for target in map(DType, DTYPES):
+            for target in reals:
                 back = values.astype(target.numpy).astype(source.numpy)
                 if is_exact(source, target):
                     same = back.astype(np.float64), values.astype(np.float64)

@@ -26,12 +26,12 @@ WORDS: Final = {
     "unique": Word("no two alike along the last dim", "iuf", limits=None),
     "permutation": Word("the numbers from 0 to the last dim's extent, each once", "iu"),
     "offsets": Word("where parts begin and the last one ends: growing from `low` to `high - 1`", "iu", limits=True),
-    "one_hot": Word("one 1 along the last dim, and 0 elsewhere", ""),
+    "one_hot": Word("one 1 along the last dim, and 0 elsewhere", "biuf"),
     "probabilities": Word("positive, with the sum 1 along the last dim", "f"),
     "spd": Word("symmetric and positive definite over the last two dims", "f", rank=2, square=True),
 }  # fmt: skip
 _TOGETHER: Final = ("sorted", "unique")  # the only two words that may stand together
-_KINDS: Final = {"iuf": "numbers", "iu": "integers", "f": "floats"}
+_KINDS: Final = {"biuf": "real values", "iuf": "numbers", "iu": "integers", "f": "floats"}
 
 
 def why_not_words(dtype: DType, shape: Sequence[int], limited: bool, words: Sequence[str]) -> str | None:

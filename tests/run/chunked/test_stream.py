@@ -15,7 +15,7 @@ from opgen_runtime.base.errors import CallError, ExecutorError
 from opgen_runtime.run.chunked import WholeAxisError, partition, report, traced
 from tests.gradients import suites
 
-from .every_op import check
+from .every_op import check, is_complex
 
 X = np.random.default_rng(0).standard_normal((100, 40)).astype("float32")
 
@@ -165,5 +165,6 @@ def test_what_it_costs() -> None:
 )
 def test_ops_cut_at_random(name: str) -> None:
     for suite in suites([name]):
-        for case in suite.declared_cases[:3]:
+        real = [case for case in suite.declared_cases if not is_complex(suite, case)]
+        for case in real[:3]:
             check(suite, case, random.Random(name))

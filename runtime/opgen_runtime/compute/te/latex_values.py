@@ -206,10 +206,19 @@ class Values:
         with self.bound(e.axes) as names:
             under = [self.range(name, axis.extent) for name, axis in zip(names, e.axes, strict=True)]
             if e.condition is not None:
-                under.append(self._at(e.condition))
+                under += sorted([self._at(each, CONDITION) for each in _conjuncts(e.condition)])
             value = self._at(e.value, PRODUCT)
         rest = "" if e.default is None else rf"\ \text{{or}}\ {self._at(e.default, SUM)}"
         return rf"{_BIG[e.combiner]}_{{{COMMA.join(under)}}} {value}{rest}"
+
+
+def _conjuncts(e: Expr) -> list[Expr]:
+    """The conditions that all hold where `e` does; how they are nested, and in which order, is no part of a formula."""
+    if isinstance(e, Binary) and e.op == "and" and e.dtype is BOOL:
+        return [*_conjuncts(e.a), *_conjuncts(e.b)]
+    if isinstance(e, Select) and isinstance(e.otherwise, Const) and e.otherwise.value is False:
+        return [*_conjuncts(e.condition), *_conjuncts(e.then)]
+    return [e]
 
 
 def _is_rising(e: Expr) -> TypeGuard[Compare]:
