@@ -7,6 +7,8 @@ import pytest
 
 import opgen_runtime as rt
 from opgen_runtime import eager, ops
+from opgen_runtime.transform import DecomposeOps
+from tests.transform.whole import gives
 
 RANDOM = np.random.default_rng(7)
 LENGTHS = (1, 2, 3, 4, 5, 7, 8, 30, 97, 101, 194, 1000, 1024)
@@ -21,6 +23,26 @@ def apart(mine: np.ndarray, theirs: np.ndarray) -> float:
     """The norm of the difference, relative to that of what is expected."""
     assert mine.shape == theirs.shape
     return float(np.linalg.norm(mine - theirs) / np.linalg.norm(theirs))
+
+
+def test_a_pass_a_factor() -> None:
+    """The elements stay in order: what a pass leaves has its factor as an axis before the rest."""
+    gives(
+        DecomposeOps(),
+        "fn (%x: [3, 15]) { dft(%x, %x) }",
+        """fn (%x: [3, 15]) {
+          %0 = dft_roots(radix=5, rest=3);
+          %1 = dft_pass(%x, %x, %0.0, %0.1);
+          %2 = dft_roots(radix=3, rest=1);
+          %3 = dft_pass(%1.0, %1.1, %2.0, %2.1);
+          %4 = reshape(%3.0, newshape=[3, 3, 5], allowzero=True);
+          %5 = reshape(%3.1, newshape=[3, 3, 5], allowzero=True);
+          %6 = (%4, %5);
+          %7 = reshape(%6.0, newshape=[3, 15], allowzero=True);
+          %8 = reshape(%6.1, newshape=[3, 15], allowzero=True);
+          (%7, %8)
+        }""",
+    )
 
 
 @pytest.mark.parametrize("length", LENGTHS)
