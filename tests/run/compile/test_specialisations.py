@@ -47,6 +47,15 @@ def alone(patch: pytest.MonkeyPatch) -> int:
     return statistics().nbytes
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _collections_of_what_is_new() -> Iterator[None]:
+    """Collections pass over what other tests left, which takes over a second each in a process of many tests."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture
 def bounded(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Sets the bound to what there is now and some bytes more."""
