@@ -76,3 +76,15 @@ def test_the_adjoint_of_a_batched_op_is_that_of_the_op():
     found = str(rt.grad(loss).trace(x[0], np.stack([w] * 3)))
     assert "batch.conv2d_transpose" in found or "batch.vjp.conv2d" in found
     assert "collapse_sum_to" in found
+
+
+def test_what_a_declaration_says_of_its_operands_is_not_said_of_batches():
+    x, w = (
+        np.random.default_rng(0).normal(size=shape).astype("float32")
+        for shape in ((3, 1, 2, 6, 6), (3, 4, 2, 3, 3))
+    )
+    conv = lambda data, weight: ops.conv2d(data, weight, padding=(1, 1))  # noqa: E731
+    found = rt.jit(rt.vmap(conv))(x, w)
+    np.testing.assert_allclose(
+        found, np.stack([rt.jit(conv)(*row) for row in zip(x, w, strict=True)]), rtol=1e-4, atol=1e-5
+    )

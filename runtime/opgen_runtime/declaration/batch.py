@@ -41,6 +41,8 @@ from .gradient import fresh, load_made, made_of
 
 NAMESPACE: Final = "batch"
 _PREFIX: Final = f"{NAMESPACE}."
+_TRAITS_OF_ELEMENTS: Final = ("gradient", "mixed_precision", "simplified")
+"""What declarations say of single elements; other traits name ops or operands, as which a batch has others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +191,8 @@ def _declaration(base: OpDeclaration) -> OpDeclaration:
     more = {_name(base): attr("ints", doc="The numbers of the tensors that have the axis.")}
     doc = f"{base.full_name} for each element of a batch."
     made = made_of(base, NAMESPACE, doc, more, (inputs, outputs), _relate, _compute, rules=())
-    return replace(made, traits=base.traits)
+    traits = {name: base.traits[name] for name in _TRAITS_OF_ELEMENTS if name in base.traits}
+    return replace(made, traits=traits)
 
 
 def _relate(

@@ -7,6 +7,7 @@ import pytest
 from opgen_runtime.errors import AttrError, RegistryError
 
 import opgen_runtime as rt
+from opgen_runtime import eager
 from opgen_runtime.run.op_programs.programs import Operand, Program, found, program_of
 
 F = rt.TensorType((2, 3), "float64")
@@ -122,3 +123,12 @@ def test_attrs_are_checked_by_their_fields():
         program.normalised({"axes": 1})
     with pytest.raises(AttrError, match="softmax_vjp: 1 is no number of an operand's tensor; there are 1"):
         program.infer([F, None, F], {"axis": -1, "wrt": (1,)})
+
+
+def test_several_results_of_one_call_are_the_call():
+    program = program_of("dft_chirp")
+    attrs = {"size": 5, "padded": 9, "inverse": False}
+    made = program.function([], attrs)
+    assert isinstance(made.body, rt.ir.Call)
+    for result, wanted in zip(rt.build(made).run([]), eager.dft_chirp(**attrs), strict=True):
+        assert result.tobytes() == wanted.tobytes()

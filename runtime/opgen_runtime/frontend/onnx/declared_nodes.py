@@ -63,7 +63,11 @@ def why_unknown(domain: str, operator: str, version: int) -> str:
     if domain in _domains_of_onnx():
         return f"no such operator at opset {version}"
     prefix = "" if domain == BUILT_IN else f"{domain}."
-    known = [name.removeprefix(prefix) for name in list_ops() if name.startswith(prefix)]
+    known = [
+        own
+        for name in list_ops()
+        if name.startswith(prefix) and "." not in (own := name.removeprefix(prefix))
+    ]
     if not known:
         return f"no project that is installed or imported declares ops of the domain {domain!r}"
     return f"no op {operator!r} is declared in the domain {domain!r}{did_you_mean(operator, known)}"

@@ -145,7 +145,7 @@ class Program(ABC):
         arguments, variables = variables_of(self.operands, types)
         found = self.results(arguments, values)
         single = len(found) == 1 and not self.gives_several
-        return Function(tuple(variables), found[0] if single else Tuple(tuple(found)))
+        return Function(tuple(variables), found[0] if single else _tuple_of(found))
 
 
 class Declared(Program):
@@ -348,6 +348,22 @@ def variables_of(
         else:
             arguments.append(None if type_ is None else variable(operand.name, type_))
     return arguments, made
+
+
+def _tuple_of(results: Sequence[Expr]) -> Expr:
+    """The tuple of results: of all those of a call the call itself, which is computed as an eager one is."""
+    first = results[0] if results else None
+    if not isinstance(first, TupleGetItem):
+        return Tuple(tuple(results))
+    whole = first.tuple_value
+    indices = [each.index for each in results if isinstance(each, TupleGetItem) and each.tuple_value is whole]
+    type_ = whole.checked_type
+    assert isinstance(type_, TupleType)
+    return (
+        whole
+        if len(results) == len(indices) and indices == list(range(len(type_.fields)))
+        else Tuple(tuple(results))
+    )
 
 
 def wanted_leaves(own: Sequence[T], wrt: object, name: str) -> list[T]:
