@@ -23,6 +23,7 @@ import numpy as np
 from opgen_runtime import eager
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.bridges import onnxruntime as bridge
+from opgen_runtime.bridges.onnxruntime.splitting import parts_of
 from opgen_runtime.operator import TensorType
 from opgen_runtime.run.executor import build_program
 from opgen_runtime.run.op_programs.programs import program_of
@@ -109,12 +110,23 @@ def of_any_size(
             found = results(request, path, arrays)
     except OpgenError:
         return False, False
-    made = build_program(request.program.function(request.types, request.values))
-    own = made.run([array for array in arrays if array is not None])
-    check_equal(found, list(own) if isinstance(own, tuple) else [own], "the open program")
+    check_equal(
+        found, of_own_program(request, [array for array in arrays if array is not None]), "the open program"
+    )
     return True, all(
         [a.tobytes() == np.ascontiguousarray(b).tobytes() for a, b in zip(found, expected, strict=True)]
     )
+
+
+def of_own_program(request: bridge.Request, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What the first of the programs of a request gives that the sizes suit, run by the runtime."""
+    for part in parts_of(request):
+        try:
+            found = build_program(part.program.function(part.types, part.values)).run(arrays)
+        except OpgenError:  # sizes of another program
+            continue
+        return list(found) if isinstance(found, tuple) else [found]
+    raise AssertionError(f"{request}: no program suits the sizes of its case")
 
 
 def check(suite: type[Suite], folder: Path, outcome: Outcome) -> None:

@@ -71,6 +71,7 @@ def test_a_request_as_text() -> None:
         ("adv_index", [open_type("x", 2, "int8"), (open_type("i", 1, "int64"), open_type("j", 1, "int32"))], {},
          "operand 'indices' has tensors of several element types"),
         ("unique", [open_type("x", 1, "float32")], {}, "unique cannot be an op of onnxruntime: the size of a result"),
+        ("real", [open_type("x", 1, "complex64")], {}, "real: onnxruntime has no tensors of complex64"),
         ("gru", [], {}, "gru cannot be an op of onnxruntime: attr 'activations' is a list of strings"),
     ],
 )  # fmt: skip

@@ -4,6 +4,7 @@
     opgen_linear    leaves, tangents -> changes         of the jvp of a program, or of a batch of it
 
 The jvp of a call is linear, its transpose is a call of the vjp; the batch of both is one of the batched program.
+Adjoints of complex numbers are conjugates of JAX's: a vjp is for the product Re(conj(a) b), JAX transposes for Re(a b).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from jax.interpreters import ad, batching, mlir
 from ...base.errors import OpgenError
 from ...operator import TensorType
 from ...run.op_programs.leading_axes import leading_axes
-from ...run.op_programs.programs import is_float
+from ...run.op_programs.programs import has_gradient
 from .calls import ProgramCall, message
 from .handler import BY_PARTS, CAN_PARTITION, TARGET
 from .sharding import partitioned, reshaped, with_unit_axis
@@ -32,16 +33,11 @@ CALL.multiple_results = LINEAR.multiple_results = True
 
 
 def types_of(values: Sequence[Any]) -> list[TensorType]:
-    """The types of arrays, or of what stands for them.  Raises TypeError for a dtype that no op has, and for complex
-    ones, of which ops have no gradients."""
+    """The types of arrays, or of what stands for them.  Raises TypeError for a dtype that no op has."""
     try:
-        types = [TensorType(tuple(value.shape), str(value.dtype)) for value in values]
+        return [TensorType(tuple(value.shape), str(value.dtype)) for value in values]
     except OpgenError as error:
         raise TypeError(f"opgen: {error}") from error
-    for type_ in types:
-        if type_.dtype.is_complex:
-            raise TypeError(f"opgen: an array of {type_.dtype}; under jax ops take real arrays")
-    return types
 
 
 def _results(call: ProgramCall, leaves: Sequence[Any]) -> list[TensorType]:
@@ -94,10 +90,10 @@ def _jvp(
 def _changes(
     primals: Sequence[Any], tangents: Sequence[Any], results: Sequence[Any], call: ProgramCall
 ) -> list[Any]:
-    """The tangents of the results, of floats alone."""
+    """The tangents of the results that have gradients."""
     wrt = tuple([k for k, each in enumerate(tangents) if not isinstance(each, ad.Zero)])
     given = [tangents[k] for k in wrt]
-    floats = [is_float(each) for each in types_of(results)]
+    floats = [has_gradient(each) for each in types_of(results)]
     if not wrt or not any(floats):
         return [_no_change(each) for each in results]
     changes = iter(LINEAR.bind(*primals, *given, call=call, wrt=wrt, batches=()))
@@ -183,7 +179,7 @@ def _transpose(
     rows = _row_types(
         [*leaves, *[each.aval if ad.is_undefined_primal(each) else each for each in tangents]], batches
     )
-    floats = [is_float(each) for each in call.infer(rows[: call.count])]
+    floats = [has_gradient(each) for each in call.infer(rows[: call.count])]
     several = any(each.kind == "several" for each in call.program.outputs)
     if several:  # whose cotangents are all given
         given = [True] * len(given)
@@ -191,15 +187,21 @@ def _transpose(
     if several:
         present = floats
     adjoint = call.vjp([wrt[k] for k in open_], present)
-    values = [ad.instantiate_zeros(each) for each, has in zip(cotangents, given, strict=True) if has]
+    values = [
+        _conjugate(ad.instantiate_zeros(each)) for each, has in zip(cotangents, given, strict=True) if has
+    ]
     first = len(leaves)
     for numbers in batches:
         wide = [k for k in numbers if k < first]
         adjoint = adjoint.batch([*wide, *range(first, first + len(values))])
     found = CALL.bind(*leaves, *values, call=adjoint)
     for k, value in zip(open_, found, strict=True):
-        made[first + k] = _summed(value, first + k, batches)
+        made[first + k] = _conjugate(_summed(value, first + k, batches))
     return made
+
+
+def _conjugate(value: Any) -> Any:
+    return jnp.conj(value) if jnp.iscomplexobj(value) else value
 
 
 def _summed(adjoint: Any, number: int, batches: Sequence[tuple[int, ...]]) -> Any:

@@ -114,10 +114,11 @@ def request(name: str, types: Sequence[OperandType], attrs: Values) -> Request:
             raise ExecutorError(
                 f"{program.name}: operand {operand.name!r} has tensors of several element types"
             )
-    for leaf in leaves(types):
+    for leaf in (*leaves(types), *program.infer(types, values)):
         if not leaf.dtype.onnx:
             raise ExecutorError(f"{program.name}: ONNX has no element type {leaf.dtype}")
-    program.infer(types, values)
+        if leaf.dtype.is_complex:
+            raise ExecutorError(f"{program.name}: onnxruntime has no tensors of {leaf.dtype}")
     return Request(program, tuple(types), values)
 
 

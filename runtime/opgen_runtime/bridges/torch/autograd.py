@@ -20,6 +20,7 @@ from ...base.errors import OpgenError
 from ...run.op_programs.programs import Program
 from .fake import likely, types_of
 from .schema import Schema
+from .tensors import has_gradient
 
 _below: Final = torch._C._AutoDispatchBelowAutograd
 _are_transforms_active: Final[Callable[[], bool]] = torch._C._are_functorch_transforms_active
@@ -127,10 +128,10 @@ def _function(op: Differentiable) -> Any:
         else:
             made = call(site)
         results = tuple(made) if isinstance(made, list | tuple) else (made,)
-        floats = [each.is_floating_point() for each in results]
+        floats = [has_gradient(each) for each in results]
         ctx.set_materialize_grads(False)
         if False in floats:
-            ctx.mark_non_differentiable(*[each for each in results if not each.is_floating_point()])
+            ctx.mark_non_differentiable(*[each for each in results if not has_gradient(each)])
         if gives_several:
             ctx.results = [(each.shape, each.dtype, each.device) for each in results]
         kept = read(site.form, flat, site.attrs, len(results))
@@ -270,7 +271,7 @@ class Reads:
     ) -> tuple[bool, ...]:
         schema, vjp = self._op.schema, self._op.program.vjp
         operands = [tuple(each) if isinstance(each, list) else each for each in _nested(form, flat)]
-        wrt = tuple([k for k, leaf in enumerate(flat) if leaf.is_floating_point()])
+        wrt = tuple([k for k, leaf in enumerate(flat) if has_gradient(leaf)])
         try:
             values = schema.values(dict(zip(schema.attr_names, attrs, strict=True)))
             return vjp.reads(types_of(operands, likely), values | {vjp.wrt: wrt})

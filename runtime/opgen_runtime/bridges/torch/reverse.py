@@ -13,6 +13,7 @@ import torch
 from torch.autograd.function import _SingleLevelFunction
 
 from .autograd import Differentiable, Reads, derivative
+from .tensors import has_gradient
 
 _below: Final = torch._C._AutoDispatchBelowAutograd
 
@@ -46,7 +47,7 @@ def _node(op: Differentiable) -> Any:
             ctx.save_for_backward(*operands, result)
         else:
             ctx.save_for_backward(*operands)
-        if not result.is_floating_point():
+        if not has_gradient(result):
             ctx.mark_non_differentiable(result)
         return result
 

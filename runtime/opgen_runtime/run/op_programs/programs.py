@@ -269,7 +269,7 @@ class Jvp(Program):
         if len(given) != len(wanted):
             raise AttrError(f"{self.name}: {len(given)} tangents for {len(wanted)} operands of {self.wrt!r}")
         exprs = self.base.results(own, _without(values, self.wrt))
-        results = [expr for expr in exprs if is_float(tensor_type(expr))]
+        results = [expr for expr in exprs if has_gradient(tensor_type(expr))]
         duals = [Var(f"dual{k}", expr.checked_type) for k, expr in enumerate(results)]
         pulled = pull(results, list(duals), wanted)
         pairs = [(a, t) for a, t in zip(pulled, given, strict=True) if a is not None]
@@ -282,7 +282,7 @@ class Jvp(Program):
 
     def infer(self, types: Sequence[OperandType], values: Values) -> list[TensorType]:
         found = self.base.infer(types[:-1], _without(values, self.wrt))
-        return [each for each in found if is_float(each)]
+        return [each for each in found if has_gradient(each)]
 
 
 _programs: Final[dict[str, Declared]] = {}
@@ -375,9 +375,9 @@ def wanted_leaves(own: Sequence[T], wrt: object, name: str) -> list[T]:
     return [own[number] for number in wrt]
 
 
-def is_float(type_: TensorType) -> bool:
+def has_gradient(type_: TensorType) -> bool:
     """Whether a tensor may have a gradient."""
-    return type_.dtype.is_float
+    return type_.dtype.is_float or type_.dtype.is_complex
 
 
 def tensor_type(expr: Expr) -> TensorType:
