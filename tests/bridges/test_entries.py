@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 from opgen_runtime.bridges.entries import FEW, FEW_BATCHES, native_call
 from opgen_runtime.operator import TensorType
 from opgen_runtime.run.op_programs.batched import batched_program
@@ -40,3 +43,16 @@ def test_derivatives_of_batches_share_one_too():
     vjp = batched_program(program_of("atanh")).vjp
     shapes = [((n, 3), (n, 3), (n, 3)) for n in (2, 3, 4, 5)]
     assert codes(vjp, shapes, batched=[0], wrt=[0]) == [0, 1, 2, 2]
+
+
+def test_threads_that_need_a_program_of_dims_at_once_make_one():
+    program = program_of("acosh")
+    codes(program, [((n, 5),) for n in range(2, 2 + FEW)])
+    started = threading.Barrier(8)
+
+    def code_of(size: int) -> int:
+        started.wait()
+        return native_call(program, [TensorType((size, 5), "float32")], program.normalised({})).code
+
+    with ThreadPoolExecutor(8) as threads:
+        assert len(set(threads.map(code_of, range(100, 108)))) == 1

@@ -153,14 +153,25 @@ class _Family:
         with _lock:
             if extents in self._seen:
                 return None
+        found = self._fitting(shapes)
+        if found is not None:
+            return found
+        with _compiled.making(self):  # what another thread makes now may serve these sizes, too
+            found = self._fitting(shapes)
+            if found is not None:
+                return found
+            made = self._made(types, extents)
+        return None if made is None else made.at(shapes)
+
+    def _fitting(self, shapes: Sequence[tuple[int, ...]]) -> Kernel | None:
+        with _lock:
             known = list(self._symbolic)
         for kernel in known:
             try:
                 return kernel.at(shapes)
             except ExecutorError:  # these sizes are of another kind
                 continue
-        made = self._made(types, extents)
-        return None if made is None else made.at(shapes)
+        return None
 
     def _made(self, types: Sequence[OperandType], extents: tuple[int, ...]) -> SymbolicKernel | None:
         with _lock:
