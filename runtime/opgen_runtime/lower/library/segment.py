@@ -66,7 +66,8 @@ class Segment:
     results in storage, then the rank-0 tensors of data-dependent dims, which `counts` refers to by position.
     A part takes only the parameters' tensors at `operands`, and after them what was `precomputed`.  Where one of the
     `specialisations` holds of the dims, the tensors are others.  `broadcast_number`: the number that a dim meets
-    in broadcasts, and the dim; in the tensors they are one.  `options`: of the phases.
+    in broadcasts, and the dim; in the tensors they are one.  `options`: of the phases.  `requested`: the function
+    before its dims said the least they are, which says what is to be checked of them.
     """
 
     function: ir.Function
@@ -83,6 +84,12 @@ class Segment:
     broadcast_number: tuple[Expr, Var] | None = None
     runs_once: bool = False
     options: Options = DEFAULTS
+    requested: ir.Function | None = None
+
+    @property
+    def original(self) -> ir.Function:
+        """What was requested."""
+        return self.function if self.requested is None else self.requested
 
     @property
     def anchor(self) -> ChosenCall | None:

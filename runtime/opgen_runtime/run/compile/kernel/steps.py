@@ -30,6 +30,7 @@ from ....lower.library.segment import (
 )
 from ....lower.schedule import SCHEDULE, Schedule, Specialisation, parts_of, schedule_by
 from ....operator import TensorType
+from .dim_bounds import with_least_dims
 from .dims import dims_in
 from .disk_cache import checkable_preconditions, kernel_of, metadata_of
 from .extern import ExternKernel, SymbolicExternKernel
@@ -58,28 +59,30 @@ SCHEDULES: Final[Contracts] = (SCHEDULE,)
 
 def translate(request: Request) -> Segment | EmptyKernel:
     """The tensor expressions of a segment; a kernel at once where no result has an element."""
-    interface = interface_of(request.function)
+    function = with_least_dims(request.function)
+    interface = interface_of(function)
     shapes = [_static_or_none(type_) for type_ in interface.outputs]
     known = [shape for shape in shapes if shape is not None]
-    if len(known) == len(shapes) and is_empty(known) and not dims_in(request.function):
+    if len(known) == len(shapes) and is_empty(known) and not dims_in(function):
         return EmptyKernel(interface.name, interface.slots, output_slots(interface.outputs, known))
-    pairs, number = broadcast_pairs(request.function), None
+    pairs, number = broadcast_pairs(function), None
     if pairs:
         specialisations = apart(pairs)
     else:
         try:
-            made = segment_of(request.function, request.target, request.constant)
-            return replace(made, options=request.options)
+            made = segment_of(function, request.target, request.constant)
+            return replace(made, requested=request.function, options=request.options)
         except AccessError:  # it is inside for some sizes only, as where a dim meets a number in a broadcast
-            number = find_broadcast_number(request.function)
+            number = find_broadcast_number(function)
             if number is None:
                 raise
             pairs, specialisations = (number,), specialise_broadcast_number(number[1])
     equal = {dim: size for size, dim in pairs}
-    made = segment_of(specialised(request.function, equal), request.target, request.constant)
+    made = segment_of(specialised(function, equal), request.target, request.constant)
     return replace(
         made,
-        function=request.function,
+        function=function,
+        requested=request.function,
         specialisations=specialisations,
         broadcast_number=number,
         options=request.options,
@@ -117,7 +120,11 @@ def _symbolic_extern(segment: Segment) -> SymbolicExternKernel:
         made = translate(Request(specialised(function, known), segment.target))
         return _extern(made) if isinstance(made, Segment) else made
 
-    guards, preconditions = broadcast_guards(function), checkable_preconditions(function, interface.inputs)
+    guards, required = broadcast_guards(function), segment.original
+    same = dict(zip(dims_in(required), dims, strict=True))
+    preconditions = [
+        each.on(same) for each in checkable_preconditions(required, interface_of(required).inputs)
+    ]
     return SymbolicExternKernel(interface.name, interface.inputs, outputs, dims, guards, preconditions, at)
 
 
@@ -288,7 +295,7 @@ def load(compiled: Compiled) -> NativeKernel | SymbolicNativeKernel:
         dims = tuple([segment.dims[var] for var in segment.variables])
         return NativeKernel(Image(compiled.symbol, inputs, outputs, code, imports, dims=dims))
     metadata = {**metadata_of(segment), "versions": compiled.versions}
-    return kernel_of(segment.function, code, compiled.symbol, imports, metadata, segment.target)
+    return kernel_of(segment.original, code, compiled.symbol, imports, metadata, segment.target)
 
 
 def _static_or_none(type_: TensorType) -> tuple[int, ...] | None:
