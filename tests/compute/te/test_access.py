@@ -1,4 +1,4 @@
-"""What is seen to be inside without a proof."""
+"""What is seen to be inside without a proof, and what a proof is asked of."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ from opgen_runtime.base.arith import (
     select,
 )
 from opgen_runtime.base.vocabulary import INDEX
-from opgen_runtime.compute.te.access import is_plainly_inside, why_not_inside
+from opgen_runtime.compute.lang.scope import Scope
+from opgen_runtime.compute.te.access import bearing_on, is_plainly_inside, why_not_inside
+from opgen_runtime.compute.te.proved import Proved
 
-X, Y = Var(INDEX, "x"), Var(INDEX, "y")
+X, Y, Z = Var(INDEX, "x"), Var(INDEX, "y"), Var(INDEX, "z")
 H, W = dim("h"), dim("w")
 
 
@@ -61,3 +63,36 @@ def test_no_analyzer_is_made_for_what_is_seen(monkeypatch: pytest.MonkeyPatch) -
     size = half(half(half(H)))
     broadcast = select(eq(size, 1), const(0, INDEX), X)
     assert why_not_inside("x", 0, broadcast, half(half(half(H))), {X: half(half(half(H)))}, ()) is None
+
+
+def test_what_bears_on_an_access_is_what_speaks_of_its_vars() -> None:
+    rows, columns, size = le(X, H - 1), le(Y, W - 1), lt(H, 9)
+    extents = {X: half(H), Y: half(W), Z: 4}
+    found = bearing_on(X + 1, H, extents, (logical_and(rows, columns), size, lt(Z, 3)))
+    assert found is not None
+    assert found[0] == {X: extents[X]}
+    assert list(map(str, found[1])) == ["x <= h - 1", "h < 9"]
+
+
+def test_what_bears_on_it_by_way_of_others() -> None:
+    extents = {X: 4, Y: 4, Z: 4}
+    facts = (lt(X, Y), lt(Y, H))
+    assert bearing_on(X, half(H), {X: 4, Y: 4}, facts) is None  # all of them
+    assert bearing_on(X, half(H), extents, facts) == ({X: 4, Y: 4}, facts)
+
+
+def test_axes_apart_are_proved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same access of another axis is not sought anew."""
+    proofs: list[str] = []
+    prove = Analyzer.prove
+
+    def counted(self: Analyzer, condition: Expr, effort: int = 1) -> bool:
+        proofs.append(str(condition))
+        return prove(self, condition, effort)
+
+    proved = Proved()
+    monkeypatch.setattr(Analyzer, "prove", counted)
+    for size in (H, W):
+        scope = Scope({X: half(H), Y: half(W)}, proved=proved)
+        scope.prove_access("t", 0, {H: X, W: Y}[size] * 2, size + 1)
+    assert proofs == ["(0 <= x * 2) & (x * 2 < h + 1)"]

@@ -12,7 +12,7 @@ from ...base import arith
 from ...base.arith.expr import AnyDim, Dim, Expr, Shape, Var
 from ...base.errors import AccessError, LanguageError
 from ...base.vocabulary import UINT64
-from ..te.access import analysis, is_inside, is_plainly_inside, not_inside
+from ..te.access import analysis, bearing_on, is_inside, is_plainly_inside, not_inside
 from ..te.proved import Proved
 from ..te.tensor import IterVar
 
@@ -73,16 +73,25 @@ class Scope:
     def _why_not_inside(
         self, name: str, position: int, index: Expr, extent: Dim, known: tuple[Expr, ...]
     ) -> str | None:
-        proved = self.proved
-        form = None if proved is None else proved.form(index, extent, self.extents, known)
-        verdict = None if proved is None or form is None else proved.verdict(form)
-        if verdict is None:
-            verdict = is_inside(index, extent, self.extents, known)
-            if proved is not None and form is not None:
-                proved.add(form, verdict)
-        if verdict:
+        bearing = bearing_on(index, extent, self.extents, known)
+        if bearing is not None and self._is_proved(index, extent, *bearing):
+            return None
+        if self._is_proved(index, extent, self.extents, known):
             return None
         return not_inside(f"index {position} of {name}", index, extent, self.extents, known)
+
+    def _is_proved(
+        self, index: Expr, extent: Dim, extents: Mapping[Var, Dim], facts: tuple[Expr, ...]
+    ) -> bool:
+        """Whether an access is inside for such domains, where facts hold; sought once."""
+        proved = self.proved
+        form = None if proved is None else proved.form(index, extent, extents, facts)
+        verdict = None if proved is None or form is None else proved.verdict(form)
+        if verdict is None:
+            verdict = is_inside(index, extent, extents, facts)
+            if proved is not None and form is not None:
+                proved.add(form, verdict)
+        return verdict
 
     def _is_symbolic(self, index: Expr, extent: Dim) -> bool:
         exprs = [index, *self.guards, *(e for e in (extent, *self.extents.values()) if isinstance(e, Expr))]

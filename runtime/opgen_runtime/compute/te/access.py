@@ -97,6 +97,38 @@ def is_inside(index: Expr, extent: Dim, extents: Mapping[Var, Dim], facts: Seque
         return analyzer.prove(within, _LAST_EFFORT)
 
 
+def bearing_on(
+    index: Expr, extent: Dim, extents: Mapping[Var, Dim], facts: Sequence[Expr]
+) -> tuple[dict[Var, Dim], tuple[Expr, ...]] | None:
+    """The domains and facts from which 0 <= index < extent may follow, if all can hold together; None where all may.
+
+    They speak of the vars and tensors of the access, or of such that others of them speak of.
+    """
+    parts = [
+        part if holds else arith.logical_not(part)
+        for fact in facts
+        for part, holds in arith.conjuncts(fact, True)
+    ]
+    rest = [({var, *_symbols(own)}, var) for var, own in extents.items()]
+    said = [(_symbols(part), part) for part in parts]
+    reached = _symbols(index) | _symbols(extent)
+    before = -1
+    while len(reached) != before:
+        before = len(reached)
+        for symbols, _ in (*rest, *said):
+            if not reached.isdisjoint(symbols):
+                reached |= symbols
+    own = {var: extents[var] for symbols, var in rest if not reached.isdisjoint(symbols)}
+    kept = [part for symbols, part in said if not symbols or not reached.isdisjoint(symbols)]
+    return None if len(own) == len(extents) and len(kept) == len(parts) else (own, tuple(kept))
+
+
+def _symbols(e: Dim) -> set[object]:
+    """The vars of an expression, and the tensors that it reads."""
+    nodes = arith.post_order(e) if isinstance(e, Expr) else ()
+    return {node.tensor if isinstance(node, Read) else node for node in nodes if isinstance(node, Var | Read)}
+
+
 def not_inside(what: str, index: Expr, extent: Dim, extents: Mapping[Var, Dim], facts: Sequence[Expr]) -> str:
     """That 0 <= index < extent is not proved of `what`, with what is known of the index."""
     with analysis(extents, facts) as analyzer:
