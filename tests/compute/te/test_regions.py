@@ -13,7 +13,8 @@ from opgen_runtime.base.errors import LanguageError
 from opgen_runtime.compute.te import evaluate, normalize, tensor_order, to_text
 from opgen_runtime.compute.te.regions import Need, Region, Whole, needed, unsplit_axes, whole_of
 from opgen_runtime.compute.te.restriction import restricted
-from opgen_runtime.compute.te.resumed import lookback, resumed
+from opgen_runtime.compute.te.resumed import Lookback, lookback, resumed
+from opgen_runtime.compute.te.scan_axes import axis_groups
 
 Tensor = te.Tensor
 
@@ -172,14 +173,53 @@ def test_a_part_is_that_part_of_the_whole(made: Callable[[], Tensor]) -> None:
 
 def test_steps_of_a_scan_after_those_before() -> None:
     (sums,) = normalize([sums_so_far()])
-    assert lookback(sums) == 1
-    made = resumed(sums, (2, 5))
-    assert made.before is not None
-    assert (made.before.shape, made.rows) == ((1, 4), (1, 2))
+    assert lookback(sums.op) == Lookback(1, frozenset([sums]))
+    made = resumed(sums.op, (2, 5))
+    assert (made.before[sums].shape, made.rows) == ((1, 4), (1, 2))
     x = np.arange(24, dtype="float32").reshape(6, 4)
-    order = tensor_order([made.part])
+    order = tensor_order([made.parts[sums]])
     (whole,) = evaluate([sums], {t: x for t in tensor_order([sums]) if not t.op.inputs()})
-    given = {t: whole[1:2] if t is made.before else x for t in order if not t.op.inputs()}
-    (found,) = evaluate([made.part], given)
+    given = {t: whole[1:2] if t is made.before[sums] else x for t in order if not t.op.inputs()}
+    (found,) = evaluate([made.parts[sums]], given)
     np.testing.assert_array_equal(found, whole[2:5])
-    assert resumed(sums, (0, 2)).before is None
+    assert resumed(sums.op, (0, 2)).before == {}
+
+
+def two_states() -> list[Tensor]:
+    """A fast state that is read at its own step alone, and a slow one that sums what the fast one has in a row."""
+    x, w = te.placeholder((6, 3, 4), name="x"), te.placeholder((4, 4), name="w")
+    fast, slow = te.placeholder((6, 3, 4), name="fast"), te.placeholder((6, 3, 4), name="slow")
+    k = te.reduce_axis((0, 4), name="k")
+    zero = te.compute((1, 3, 4), lambda t, n, i: 0.0, name="zero")
+    first = te.compute((1, 3, 4), lambda t, n, i: x[0, n, i], name="first")
+    mixed = te.compute(
+        (6, 3, 4), lambda t, n, i: te.sum(slow[t - 1, n, k] * w[i, k], axis=k) + x[t, n, i], name="mixed"
+    )
+    kept = te.compute((6, 3, 4), lambda t, n, i: slow[t - 1, n, i] * 0.5 + fast[t, n, i], name="kept")
+    return te.scan([zero, first], [mixed, kept], [fast, slow], inputs=[x, w], name="state")
+
+
+def test_states_of_a_scan_share_the_axes_at_which_they_read_each_other_at_the_same_place() -> None:
+    fast, slow = two_states()
+    groups = axis_groups(fast.op)
+    assert groups[fast] == groups[slow]
+    assert [group is None for group in groups[fast]] == [True, False, True]
+    need = needs_of(fast, ((0, 6), (1, 2), (0, 4)))
+    assert need["x"] == Need(((0, 6), (1, 2), (0, 4)), {0: Whole.SCAN, 2: Whole.SCAN})
+    assert need["w"].region == ((0, 4), (0, 4))
+
+
+def test_steps_go_on_from_the_states_that_are_read_before_their_own_step() -> None:
+    fast, slow = normalize(two_states())
+    chance = np.random.default_rng(0)
+    given = {
+        t: chance.standard_normal(t.shape).astype("float32")
+        for t in tensor_order([fast])
+        if not t.op.inputs()
+    }
+    whole = evaluate([fast, slow], given)
+    made = resumed(fast.op, (2, 5))
+    assert list(made.before) == [slow]
+    found = evaluate([made.parts[fast], made.parts[slow]], {**given, made.before[slow]: whole[1][1:2]})
+    for part, each in zip(found, whole, strict=True):
+        np.testing.assert_array_equal(part, each[2:5])

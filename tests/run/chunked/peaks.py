@@ -61,8 +61,8 @@ def largest(made: Partition, stage: Stage) -> tuple[Task, Block, int, int]:
     found: list[tuple[int, int, Task, Block]] = []
     for task in stage_tasks(made, stage):
         if isinstance(task.work, Block):
-            owners = [int(task.takes[each.chunks[0]][0]) for each in task.work.operands]
-            grids = {k: made.grid_of(made.program.tensor(owner)) for k, owner in enumerate(owners)}
+            owners = [each.position for each in task.work.operands]
+            grids = {owner: made.grid_of(made.program.tensor(owner)) for owner in owners}
             held, copied = transfer_of(task.work, grids)
             found.append((held, copied + given_of(task.work, made.program), task, task.work))
     held, added, task, block = max(found, key=lambda each: each[0] + each[1])

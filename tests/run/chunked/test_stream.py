@@ -101,6 +101,35 @@ def test_scans_go_on_where_the_chunk_before_ends() -> None:
     assert rt.stream(gradient, X, chunks=[(30, (10, 1, 9, 20))]).tobytes() == gradient(X).tobytes()
 
 
+def drawn(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(shape).astype("float32") / 4
+
+
+def test_recurrences_of_several_states_go_on_likewise() -> None:
+    x, w, r = drawn(7, 4, 3), drawn(1, 20, 3), drawn(1, 20, 5)
+    wanted = eager.lstm(x, w, r)
+    chunks: list[Any] = [((3, 1, 3), (2, 2), None), None, None]
+    for found, each in zip(rt.stream(ops.lstm, x, w, r, chunks=chunks), wanted, strict=True):
+        np.testing.assert_allclose(found, each, rtol=1e-5, atol=1e-6)
+    program, _, _ = traced(ops.lstm, (x, w, r), {}, lambda value: True)
+    made = partition(program, [((3, 1, 3), (2, 2), (3,)), ((1,), (20,), (3,)), ((1,), (20,), (5,))])
+    leaders = [stage for stage in made.stages if stage.others]
+    assert [len(stage.others) for stage in leaders] == [1]  # c and h, computed by the same tasks
+    with pytest.raises(WholeAxisError, match=r"^opgen_lstm: axis 1 of r is needed whole"):
+        rt.stream(ops.lstm, x, w, r, chunks=[*chunks[:2], (1, 10, 5)])
+
+
+def test_matrices_are_factored_in_batches() -> None:
+    a = drawn(5, 4, 4) + 4 * np.eye(4, dtype="float32")
+    for function in (ops.lu, ops.cholesky, ops.slogdet):
+        wanted = rt.jit(function)(a)
+        found = rt.stream(function, a, chunks=[((2, 3), None, None)])
+        for part, each in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(part, each, rtol=1e-5, atol=1e-5)
+    with pytest.raises(WholeAxisError, match=r"^opgen_lu: axis 1 of \w+ is needed whole"):
+        rt.stream(ops.lu, a, chunks=[(5, (2, 2), 4)])
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [

@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from ...base.arith import Analyzer, Cast, Expr, Var, free_vars, holds, post_order
 from ...base.vocabulary import dataclass
 from .position_tables import is_of_tables, positions
+from .scan_axes import axis_groups, state_regions
 from .tensor import (
     Compute,
     Extern,
@@ -78,11 +79,13 @@ def needed(
     wanted: Mapping[Tensor, Region],
     given: Collection[Tensor] = (),
     steps: Region | None = None,
+    carried: Scan | None = None,
 ) -> dict[Tensor, Need]:
     """The region of every tensor that regions of others are computed from, of those too.
 
     `order`: all tensors, producers first.  `given`: tensors that are at hand, whose operands are not asked for.
     `steps`: which elements of its reduce axes the one tensor that is `wanted` takes, all by default.
+    `carried`: the scan that these are some steps of, so that nothing is needed whole along the axis of its steps.
     """
     found: dict[Tensor, Need] = {}
     for tensor, region in wanted.items():
@@ -91,10 +94,10 @@ def needed(
         need = found.get(tensor)
         if need is None or isinstance(tensor.op, Placeholder) or (tensor in given and tensor not in wanted):
             continue
-        whole = {**need.whole, **unsplit_axes(tensor)}
+        whole = {**need.whole, **_without_steps(tensor, unsplit_axes(tensor), carried)}
         made = Need(computed_region(tensor, need.region), whole)
         _join(found, tensor, made)
-        for operand, part in _operands(tensor, made, steps if tensor in wanted else None):
+        for operand, part in _operands(tensor, made, steps if tensor in wanted else None, carried):
             _join(found, operand, part)
     return found
 
@@ -103,13 +106,20 @@ def unsplit_axes(tensor: Tensor) -> Mapping[int, Whole]:
     """The axes of a tensor of which no part is computed alone, and why."""
     op = tensor.op
     if isinstance(op, Scan):
-        return {axis: Whole.SCAN for axis in _serial_axes(tensor, op)}
+        return {axis: Whole.SCAN for axis, group in enumerate(axis_groups(op)[tensor]) if group is None}
     if isinstance(op, Sort):
         return {op.axis: Whole.SORT}
     if isinstance(op, Extern | Update):
         why = Whole.FUNCTION if isinstance(op, Extern) else Whole.UPDATE
         return dict.fromkeys(range(tensor.ndim), why)
     return _NOTHING
+
+
+def _without_steps(tensor: Tensor, whole: Mapping[int, Whole], carried: Scan | None) -> Mapping[int, Whole]:
+    if carried is None or tensor.op is not carried:
+        return whole
+    (axis,) = {state.scan_axis for state in carried.states if state.tensor is tensor}
+    return {k: why for k, why in whole.items() if k != axis}
 
 
 def computed_region(tensor: Tensor, region: Region) -> Region:
@@ -144,18 +154,19 @@ def bound_axes(
     return known
 
 
-def _operands(tensor: Tensor, need: Need, steps: Region | None) -> Iterable[tuple[Tensor, Need]]:
+def _operands(
+    tensor: Tensor, need: Need, steps: Region | None, carried: Scan | None
+) -> Iterable[tuple[Tensor, Need]]:
     """What is read for a part of a tensor that is computed alone."""
     op = tensor.op
     if isinstance(op, Compute):
         yield from _reads(op.body, op.axes, need, steps)
     elif isinstance(op, Scan):
-        states = {state.tensor for state in op.states}
-        for state in op.states:
+        for state, part in _state_needs(tensor, op, need, carried):
             assert state.body is not None
-            for read, part in _reads(state.body, state.axes, _rows(need, state, op)):
-                if read not in states:
-                    yield read, part
+            for read, more in _reads(state.body, state.axes, part):
+                if read.op is not op:
+                    yield read, more
         if isinstance(op.extent, Expr):
             for read in tensors_read(op.extent):
                 yield read, _all_of(read, Whole.DATA)
@@ -172,29 +183,22 @@ def _all_of(tensor: Tensor, why: Whole) -> Need:
     return Need(whole_of(tensor), dict.fromkeys(range(tensor.ndim), why))
 
 
-def _rows(need: Need, state: State, scan: Scan) -> Need:
-    """What is needed of a state whose scan gives one of its tensors: the axes beside those in series are the same."""
-    assert state.tensor is not None
-    serial = _serial_axes(state.tensor, scan)
-    extents = extents_of(state.tensor)
-    region = tuple([(0, extents[k]) if k in serial else need.region[k] for k in range(len(extents))])
-    unsplit = [k for k in {*serial, *need.whole} if k < len(extents)]
-    return Need(region, {k: Whole.SCAN if k in serial else need.whole[k] for k in unsplit})
-
-
-def _serial_axes(tensor: Tensor, scan: Scan) -> frozenset[int]:
-    """The axes along which parts of a scan's states are not independent; all where its states differ in form."""
-    forms = {(extents_of(s.tensor), s.scan_axis) for s in scan.states if s.tensor is not None}
-    if len(forms) > 1:
-        return frozenset(range(tensor.ndim))
-    states = {state.tensor for state in scan.states}
-    serial = {scan.states[0].scan_axis}
+def _state_needs(
+    tensor: Tensor, scan: Scan, need: Need, carried: Scan | None
+) -> Iterable[tuple[State, Need]]:
+    """What is needed of each state where a part of one is: the same at axes of the same group, else all."""
+    groups = axis_groups(scan)
+    asked = dict(zip(groups[tensor], range(tensor.ndim), strict=True))
+    regions = state_regions(scan, {tensor: need.region})
     for state in scan.states:
-        assert state.body is not None
-        for node in post_order(state.body):
-            if isinstance(node, Read) and node.tensor in states:
-                serial |= {k for k, axis in enumerate(state.axes) if _plain(node.indices[k]) is not axis.var}
-    return frozenset(serial)
+        assert state.tensor is not None
+        whole: dict[int, Whole] = {}
+        for k, group in enumerate(groups[state.tensor]):
+            if group is None or group not in asked:
+                whole[k] = Whole.SCAN
+            elif asked[group] in need.whole:
+                whole[k] = need.whole[asked[group]]
+        yield state, Need(regions[state.tensor], _without_steps(state.tensor, whole, carried))
 
 
 def _reads(

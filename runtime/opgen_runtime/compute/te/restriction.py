@@ -27,7 +27,8 @@ from ...base.arith import (
 from ...base.errors import LanguageError
 from ...base.vocabulary import INDEX, dataclass
 from .graph import replace_inputs
-from .regions import Need, Region, Span, computed_region, needed, whole_of
+from .regions import Need, Region, Span, computed_region, needed
+from .scan_axes import state_regions
 from .tensor import Compute, IterVar, Placeholder, Read, Reduce, Scan, Sort, State, Tensor
 
 
@@ -100,41 +101,22 @@ class _Part:
         extent = scan.extent
         if isinstance(extent, Expr):
             extent = self._at(extent, (), (), (), None)
-        regions = [self._state_region(scan, state) for state in scan.states]
+        asked = {t: need.region for t, need in self.needs.items() if t.op is scan}
+        own = state_regions(scan, asked)
         states = [
-            State(_axes_of(state.axes, region), state.scan_axis)
-            for state, region in zip(scan.states, regions, strict=True)
+            State(_axes_of(state.axes, own[state.tensor]), state.scan_axis)
+            for state in scan.states
+            if state.tensor is not None
         ]
         made = Scan(tuple(states), extent, scan.direction)
         for old, new in zip(scan.states, states, strict=True):
             assert old.tensor is not None
             shape = tuple([axis.extent for axis in new.axes])
             new.tensor = self.made[old.tensor] = replace(old.tensor, shape=shape, op=made)
-        own = {
-            old.tensor: region
-            for old, region in zip(scan.states, regions, strict=True)
-            if old.tensor is not None
-        }
-        for old, new, region in zip(scan.states, states, regions, strict=True):
+        for old, new in zip(scan.states, states, strict=True):
+            assert old.tensor is not None
             assert old.body is not None
-            new.body = self._at(old.body, old.axes, new.axes, region, None, own)
-
-    def _state_region(self, scan: Scan, state: State) -> Region:
-        """The region of a state: what is asked of any of them, for they have one form, or else are whole."""
-        assert state.tensor is not None
-        asked = [
-            self.needs[s.tensor].region
-            for s in scan.states
-            if s.tensor is not None and s.tensor in self.needs
-        ]
-        joined = tuple(
-            [(min(a for a, _ in spans), max(b for _, b in spans)) for spans in zip(*asked, strict=True)]
-        )
-        return (
-            computed_region(state.tensor, joined)
-            if len(joined) == state.tensor.ndim
-            else whole_of(state.tensor)
-        )
+            new.body = self._at(old.body, old.axes, new.axes, own[old.tensor], None, own)
 
     def _at(
         self,

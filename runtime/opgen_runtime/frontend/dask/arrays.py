@@ -17,7 +17,7 @@ from ...run.chunked.blocks import Block, Operand
 from ...run.chunked.chunks import Piece
 from ...run.chunked.memory import is_edge
 from ...run.chunked.partition import Stage
-from ...run.chunked.tasks import Fold, Key, stage_tasks
+from ...run.chunked.tasks import Fold, Key, Pick, Same, stage_tasks
 
 TARGET: Final = "llvm -mcpu=native -num-threads=1"
 """Of tasks: dask says how many run at a time."""
@@ -98,8 +98,10 @@ class _Graph:
             work, takes = task.work, [self._key(each) for each in task.takes]
             if isinstance(work, Block):
                 work, takes = _with_edges(work, takes, layer, self.made, name)
-                used |= {self.names[int(each[0])] for each in task.takes}
-            layer[self._key(task.key)] = (_run, work, self.whole, *takes)
+            used |= {self.names[int(each[0])] for each in task.takes}
+            layer[self._key(task.key)] = (
+                takes[0] if isinstance(work, Same) else (_run, work, self.whole, *takes)
+            )
         self.layers[name] = layer
         self.dependencies[name] = used - {name}
 
@@ -137,11 +139,11 @@ def _with_edges(
                 keys.append(source)
             pieces.append(piece)
             chunks.append(keys.index(source))
-        operands.append(Operand(operand.shape, operand.dtype, tuple(pieces), tuple(chunks)))
+        operands.append(Operand(operand.position, operand.shape, operand.dtype, tuple(pieces), tuple(chunks)))
     used = sorted({chunk for operand in operands for chunk in operand.chunks})
     moved = {old: new for new, old in enumerate(used)}
     operands = [
-        Operand(each.shape, each.dtype, each.pieces, tuple([moved[k] for k in each.chunks]))
+        Operand(each.position, each.shape, each.dtype, each.pieces, tuple([moved[k] for k in each.chunks]))
         for each in operands
     ]
     fresh = replace(block, operands=tuple(operands))
@@ -153,6 +155,6 @@ def _edge(chunk: Any, spans: Sequence[tuple[int, int]]) -> np.ndarray:
     return np.array(chunk[tuple([slice(a, b) for a, b in spans])])
 
 
-def _run(work: Block | Fold, program: ChunkedProgram, *values: Any) -> Any:
+def _run(work: Block | Fold | Pick, program: ChunkedProgram, *values: Any) -> Any:
     """A task, on a worker."""
     return work.run(program, Target.parse(TARGET), *values)

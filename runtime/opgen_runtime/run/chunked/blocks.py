@@ -18,7 +18,7 @@ from ..compile.function import TensorFunction
 from ..compile.scheduled import build_schedule
 from ..compile.specialisations import Specialisations
 from .chunks import Piece
-from .parts import has_position, part_of
+from .parts import has_position, part_of, values_of
 from .program import ChunkedProgram
 
 
@@ -26,9 +26,10 @@ from .program import ChunkedProgram
 class Operand:
     """What a block takes of one operand: the shape of the region, and the pieces of chunks that it consists of.
 
-    `chunks`: which of the arrays given to the block each piece is of.
+    `position`: of the tensor in the program.  `chunks`: which of the arrays given to the block each piece is of.
     """
 
+    position: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     pieces: tuple[Piece, ...]
@@ -52,32 +53,41 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A region of the tensor at `position` of a program, computed from `operands`.
+    """Regions of the tensors at some positions of a program, computed from `operands`.
 
-    `given`: the positions of what is stored; `steps`: the elements of its reduce axes that a partial result is of;
-    `is_resumed`: it is steps of a scan, of which others give those before.
+    There are several `regions` of states of one scan.  `given`: the positions of what is stored; `steps`: the elements
+    of its reduce axes that a partial result is of; `is_resumed`: it is steps of a scan, of which others give those
+    before.
     """
 
-    position: int
+    regions: tuple[tuple[int, Region], ...]
     given: tuple[int, ...]
-    region: Region
     steps: Region | None
     is_resumed: bool
     operands: tuple[Operand, ...]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no elements."""
+        return all([0 in _shape(region) for _, region in self.regions])
+
     def computation(self, program: ChunkedProgram) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
         """What gives the block as tensors of its own: the inputs, one for each operand, and the outputs."""
-        tensor = program.tensor(self.position)
-        whole = part_of(program, tensor, self.region, self.steps, self.is_resumed)
+        regions = {program.tensor(position): region for position, region in self.regions}
+        whole = part_of(program, regions, self.steps, self.is_resumed)
         part = whole.restricted(frozenset([program.tensor(k) for k in self.given]))
         return part.inputs, te.normalize(part.outputs)
 
     def run(self, program: ChunkedProgram, target: Target, *arrays: Any) -> Any:
-        """The block of the chunks that it takes; of a reduction to positions the pair of them and the values."""
-        tensor = program.tensor(self.position)
-        shape = [behind - first for first, behind in self.region]
-        if 0 in shape:
-            return np.empty(shape, tensor.dtype.numpy)
+        """The block of the chunks that it takes; of a reduction to positions the pair of them and the values; of
+        several regions a tuple.
+        """
+        tensor = program.tensor(self.regions[0][0])
+        if self.is_empty:
+            made = [np.empty(_shape(each), program.tensor(k).dtype.numpy) for k, each in self.regions]
+            if has_position(tensor, self.steps):
+                made.append(np.empty(made[0].shape, values_of(tensor).dtype.numpy))
+            return made[0] if len(made) == 1 else tuple(made)
         found = _function(self, program, target)(*[operand.gathered(arrays) for operand in self.operands])
         if not has_position(tensor, self.steps):
             return found
@@ -86,13 +96,17 @@ class Block:
         return positions + self.steps[0][0], values
 
 
+def _shape(region: Region) -> list[int]:
+    return [behind - first for first, behind in region]
+
+
 _functions: Final[Specialisations[TensorFunction]] = Specialisations()
 _by_region: Final[Specialisations[TensorFunction]] = Specialisations()
 
 
 def _function(block: Block, program: ChunkedProgram, target: Target) -> TensorFunction:
     """What computes the block: one function for all regions that differ in nothing but their place."""
-    key = (program.digest, str(target), block.position, block.given, block.region, block.steps)
+    key = (program.digest, str(target), block.given, block.regions, block.steps)
 
     def made() -> TensorFunction:
         inputs, outputs = block.computation(program)

@@ -28,7 +28,7 @@ def is_edge(piece: Piece, shape: tuple[int, ...]) -> bool:
 
 
 def transfer_of(block: Block, grids: Mapping[int, Grid]) -> tuple[int, int]:
-    """The bytes of what a block takes, and of what is put together of it; `grids`: of operands."""
+    """The bytes of what a block takes, and of what is put together of it; `grids`: of tensors, by their position."""
     held: dict[tuple[int, int], int] = {}
     copied = 0
     for number, operand in enumerate(block.operands):
@@ -40,7 +40,7 @@ def transfer_of(block: Block, grids: Mapping[int, Grid]) -> tuple[int, int]:
                 size *= math.prod([inside.stop - inside.start for inside in piece.inside])
                 held[number, chunk] = held.get((number, chunk), 0) + size
                 continue
-            spans = [spans_of(cut)[k] for cut, k in zip(grids[number], piece.chunk, strict=True)]
+            spans = [spans_of(cut)[k] for cut, k in zip(grids[operand.position], piece.chunk, strict=True)]
             whole = math.prod([behind - first for first, behind in spans])
             held[-1, chunk] = size * whole
             copied += operand.nbytes if not is_joined and operand.nbytes < size * whole else 0
@@ -49,10 +49,13 @@ def transfer_of(block: Block, grids: Mapping[int, Grid]) -> tuple[int, int]:
 
 def given_of(block: Block, program: ChunkedProgram) -> int:
     """The bytes of what a block gives."""
-    tensor = program.tensor(block.position)
-    count = math.prod([behind - first for first, behind in block.region])
-    pair = 8 if has_position(tensor, block.steps) else 0
-    return count * (int(tensor.dtype.numpy.itemsize) + pair)
+    pair = 8 if has_position(program.tensor(block.regions[0][0]), block.steps) else 0
+    given = [
+        math.prod([behind - first for first, behind in region])
+        * (int(program.tensor(position).dtype.numpy.itemsize) + pair)
+        for position, region in block.regions
+    ]
+    return sum(given)
 
 
 def workspace_of(block: Block, program: ChunkedProgram, target: Target) -> int:

@@ -13,23 +13,30 @@ what would be computed again and again otherwise.  All else is computed inside t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Final, TypeAlias
 
 from ...base.arith import Cast, Expr, free_vars, holds, post_order
 from ...base.errors import ExecutorError
 from ...base.vocabulary import dataclass
 from ...compute.te import Compute, Extern, IterVar, Placeholder, Read, Reduce, Scan, Sort, Tensor, Update
 from ...compute.te.position_tables import is_of_tables
-from ...compute.te.regions import Need, Region, Whole, bound_axes, extents_of, unsplit_axes, volume
+from ...compute.te.regions import Need, Region, Whole, bound_axes, extents_of, unsplit_axes, volume, whole_of
 from ...compute.te.resumed import lookback
-from .chunks import Cut, Grid, Place, count_of, one_chunk, regions_of, scaled, size_text
+from ...compute.te.scan_axes import axis_names
+from .chunks import Cut, Grid, Place, count_of, one_chunk, region_of, regions_of, scaled, size_text
 from .combining import COMBINERS
 from .labels import label_of
-from .parts import part_of
+from .parts import part_of, scan_axis_of
 from .program import ChunkedProgram
 
 _MOST_REPEATED: Final = 1.5  # times that a stage's elements are computed, from which on it is stored
+_MOST_STORED: Final = 8.0  # elements of states for one that a scan reads, up to which its steps are cut
 _SAMPLED: Final = 64  # chunks of a stage whose needs stand for those of all
+
+
+Regions: TypeAlias = Mapping[Tensor, Region]
+"""What a block gives: regions of tensors, the first of them the stage's."""
 
 
 class WholeAxisError(ExecutorError):
@@ -41,7 +48,8 @@ class Stage:
     """A tensor that is stored in chunks.
 
     `steps`: of a reduction along cut axes, the cuts of its reduce axes.  `is_resumed`: each chunk of a scan takes the
-    last steps of the one before it.
+    last steps of the one before it.  `others`: states of the same scan that its tasks give, too; `leader`: of such a
+    state, whose tasks these are, and its number among the others.
     """
 
     tensor: Tensor
@@ -49,6 +57,8 @@ class Stage:
     grid: Grid
     steps: Grid = ()
     is_resumed: bool = False
+    others: tuple[tuple[Tensor, Grid], ...] = ()
+    leader: tuple[int, int] | None = None
 
     @property
     def is_cut(self) -> bool:
@@ -67,14 +77,22 @@ class Stage:
         """How many blocks are computed, partial ones each."""
         return count_of(self.grid) * count_of(self.steps)
 
-    def blocks(self) -> Iterable[tuple[Place, Region, Region | None]]:
-        """Each block: which chunk it is (of), its region, and that of the reduce axes where these are cut."""
+    def blocks(self) -> Iterable[tuple[Place, Regions, Region | None]]:
+        """Each block: which chunk it is (of), its regions, and that of the reduce axes where these are cut."""
         for place, region in regions_of(self.grid):
-            if not self.steps:
-                yield place, region, None
-            else:
-                for _, steps in regions_of(self.steps):
-                    yield place, region, steps
+            regions = {self.tensor: region}
+            for tensor, grid in self.others:
+                regions[tensor] = region_of(grid, self.place_of(tensor, place))
+            for _, steps in regions_of(self.steps) if self.steps else [((), None)]:
+                yield place, regions, steps
+
+    def place_of(self, other: Tensor, place: Place) -> Place:
+        """Which chunk of another state is computed with one of this one."""
+        return _place(self.tensor, place, other)
+
+    def own_place(self, other: Tensor, place: Place) -> Place:
+        """Which chunk of this one is computed with one of another state."""
+        return _place(other, place, self.tensor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +118,10 @@ class Partition:
         return label_of(stage.tensor, self.program.owners, self.stored)
 
     def needs(
-        self, stage: Stage, region: Region, steps: Region | None, inner: bool = False
+        self, stage: Stage, regions: Regions, steps: Region | None, inner: bool = False
     ) -> dict[Tensor, Need]:
         """The regions of inputs and of stored tensors that a block is computed from; `inner`: what is between, too."""
-        return _needs(self.program, stage, region, steps, self.stages, inner)
+        return _needs(self.program, stage, regions, steps, self.stages, inner)
 
     def grid_of(self, tensor: Tensor) -> Grid:
         """How an input or a stored tensor is cut."""
@@ -140,29 +158,45 @@ class _Partition:
             steps = self._reduced(tensor)
             if steps:
                 self.steps[tensor] = steps
-            if steps or isinstance(tensor.op, Extern | Update) or self._is_resumed(tensor):
-                stored[tensor] = None
+            is_stored = tensor in stored or steps or isinstance(tensor.op, Extern | Update)
+            if is_stored or self._is_resumed(tensor):
+                stored.update(dict.fromkeys(self._with_states(tensor)))
         for tensor in reversed(program.order):
             if tensor not in stored and self._is_worth_storing(tensor, tuple(stored)):
-                stored[tensor] = None
-        stages = [
-            self._stage(tensor)
-            for tensor in program.order
-            if tensor in stored and tensor not in program.inputs
-        ]
+                stored.update(dict.fromkeys(self._with_states(tensor)))
+        stages: list[Stage] = []
+        for tensor in program.order:
+            if tensor in stored and tensor not in program.inputs:
+                stages.append(self._stage(tensor, stages))
+        for k, stage in enumerate(stages):
+            own = [each.tensor for each in stages if each.leader and each.leader[0] == stage.position]
+            stages[k] = replace(stage, others=tuple([(each, self.grids[each]) for each in own]))
         return Partition(program, self.grids, tuple(stages))
 
-    def _stage(self, tensor: Tensor) -> Stage:
-        steps = self.steps.get(tensor, ())
-        return Stage(
-            tensor, self.program.position[tensor], self.grids[tensor], steps, self._is_resumed(tensor)
-        )
+    def _with_states(self, tensor: Tensor) -> list[Tensor]:
+        """What is stored if a tensor is: of a scan what others read, and what its steps are resumed with."""
+        scan = tensor.op
+        if not isinstance(scan, Scan):
+            return [tensor]
+        back, outputs = lookback(scan), self.program.outputs
+        read = {each for tensor in self.program.order if tensor.op is not scan for each in tensor.op.inputs()}
+        states = [each for each in self.program.order if each.op is scan]
+        carried = back.states if back is not None and self._is_resumed(states[0]) else ()
+        return [each for each in states if each in read or each in outputs or each in carried]
+
+    def _stage(self, tensor: Tensor, before: Sequence[Stage] = ()) -> Stage:
+        """The stage of a tensor, of which those that come `before` it may give a state of the same scan."""
+        position, grid = self.program.position[tensor], self.grids[tensor]
+        stage = Stage(tensor, position, grid, self.steps.get(tensor, ()), self._is_resumed(tensor))
+        for other in before:
+            if other.tensor.op is tensor.op and other.leader is None and _are_cut_alike(other, stage):
+                number = len([each for each in before if each.leader and each.leader[0] == other.position])
+                return replace(stage, leader=(other.position, number + 1))
+        return stage
 
     def _is_resumed(self, tensor: Tensor) -> bool:
         """Whether a scan is cut along the axis that it runs along."""
-        return isinstance(tensor.op, Scan) and any(
-            [len(self.grids[tensor][k]) > 1 for k in unsplit_axes(tensor)]
-        )
+        return isinstance(tensor.op, Scan) and len(self.grids[tensor][scan_axis_of(tensor)]) > 1
 
     def _grid(self, tensor: Tensor) -> Grid:
         """As the operands are cut that are read at the tensor's axes."""
@@ -172,20 +206,31 @@ class _Partition:
             reads = _reads_of(op.body, op.axes)
             return tuple([self._cut(axis, reads) or (n,) for axis, n in zip(op.axes, extents, strict=True)])
         if isinstance(op, Scan):
-            unsplit = unsplit_axes(tensor) if lookback(tensor) is None else ()
+            unsplit = set(unsplit_axes(tensor))
+            steps = scan_axis_of(tensor) if _may_be_resumed(op) else None
             return tuple(
-                [(n,) if k in unsplit else self._row_cut(op, k) or (n,) for k, n in enumerate(extents)]
+                [
+                    (n,) if k in unsplit and k != steps else self._row_cut(tensor, op, k) or (n,)
+                    for k, n in enumerate(extents)
+                ]
             )
         if isinstance(op, Sort):
             cut = self.grids[op.source]
             return (*cut[: op.axis], (extents[op.axis],), *cut[op.axis + 1 :])
         return one_chunk(extents)
 
-    def _row_cut(self, scan: Scan, k: int) -> Cut | None:
+    def _row_cut(self, tensor: Tensor, scan: Scan, k: int) -> Cut | None:
         """As what the states read at an axis is cut: what has its extent, else in proportion."""
-        bodies = [(state.axes, state.body) for state in scan.states if state.body is not None]
+        name = axis_names(tensor)[k]
+        bodies: list[tuple[IterVar, Sequence[Read]]] = []
+        for state in scan.states:
+            assert state.tensor is not None
+            assert state.body is not None
+            names = axis_names(state.tensor)
+            if name in names:
+                bodies.append((state.axes[names.index(name)], _reads_of(state.body, state.axes)))
         for exact in (True, False):
-            cuts = [self._cut(axes[k], _reads_of(body, axes), exact) for axes, body in bodies]
+            cuts = [self._cut(axis, reads, exact) for axis, reads in bodies]
             found = [cut for cut in cuts if cut is not None]
             if found:
                 return max(found, key=len)
@@ -241,8 +286,8 @@ class _Partition:
             blocks = list(stage.blocks())
             sampled = blocks[:: max(len(blocks) // _SAMPLED, 1)]
             part = 0
-            for _, region, steps in sampled:
-                need = _needs(self.program, stage, region, steps, stages, inner=True).get(tensor)
+            for _, regions, steps in sampled:
+                need = _needs(self.program, stage, regions, steps, stages, inner=True).get(tensor)
                 part += 0 if need is None else volume(need.region)
             computed += part * len(blocks) / max(len(sampled), 1)
         total = 1
@@ -251,23 +296,47 @@ class _Partition:
         return computed > _MOST_REPEATED * total
 
 
+def _place(state: Tensor, place: Place, other: Tensor) -> Place:
+    """The chunk of another state with that of one; both are cut alike."""
+    along = dict(zip(axis_names(state), place, strict=True))
+    return tuple([along.get(name, 0) for name in axis_names(other)])
+
+
+def _may_be_resumed(scan: Scan) -> bool:
+    """Whether its steps may be cut: what a step reads of those before is stored, if that is not much."""
+    back = lookback(scan)
+    if back is None:
+        return False
+    stored = sum([volume(whole_of(each)) for each in back.states])
+    return stored <= _MOST_STORED * sum([volume(whole_of(each)) for each in scan.inputs()])
+
+
+def _are_cut_alike(stage: Stage, other: Stage) -> bool:
+    """Whether each chunk of two states of a scan has one of the other that is computed with it."""
+    cuts, others = [
+        {name: cut for name, cut in zip(axis_names(each.tensor), each.grid, strict=True) if len(cut) > 1}
+        for each in (stage, other)
+    ]
+    return cuts == others
+
+
 def _needs(
     program: ChunkedProgram,
     stage: Stage,
-    region: Region,
+    regions: Regions,
     steps: Region | None,
     stages: Sequence[Stage],
     inner: bool = False,
 ) -> dict[Tensor, Need]:
     """What a block is computed from; with `inner` also what is computed on the way."""
-    part = part_of(program, stage.tensor, region, steps, stage.is_resumed)
-    return part.needs(stage.tensor, frozenset([each.tensor for each in stages]), inner)
+    part = part_of(program, regions, steps, stage.is_resumed)
+    return part.needs(frozenset([each.tensor for each in stages]), inner)
 
 
 def _check_whole(made: Partition) -> None:
     for stage in made.stages:
-        for _, region, steps in stage.blocks():
-            for tensor, need in made.needs(stage, region, steps).items():
+        for _, regions, steps in stage.blocks():
+            for tensor, need in made.needs(stage, regions, steps).items():
                 for axis, why in need.whole.items():
                     cut = made.grid_of(tensor)[axis]
                     if len(cut) > 1 and need.region[axis] == (0, sum(cut)):

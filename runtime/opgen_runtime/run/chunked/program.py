@@ -14,7 +14,7 @@ from ...base import Target
 from ...base.errors import CallError, ExecutorError, did_you_mean
 from ...base.lru_cache import LRUCache
 from ...compute import te
-from ...compute.te import Extern, Tensor
+from ...compute.te import Extern, Scan, Tensor
 from ...compute.te.normalize import normalized
 from ...compute.te.regions import extents_of
 from ...lower.library.segment import constant_arrays, flat_types, segment_of
@@ -53,7 +53,7 @@ class ChunkedProgram:
         self.parameters = self.inputs[: len(self.inputs) - len(self.constants)]
         stands_for = normalized(segment.outputs)
         self.outputs = tuple([stands_for[each] for each in segment.outputs])
-        self.order = te.tensor_order((*self.inputs, *self.outputs))
+        self.order = _with_states(te.tensor_order((*self.inputs, *self.outputs)))
         self.owners = owners_of(segment.calls, stands_for, self.order)
         self.position = {tensor: k for k, tensor in enumerate(self.order)}
         self._text = text
@@ -77,6 +77,16 @@ class ChunkedProgram:
     def tensor(self, position: int) -> Tensor:
         """A tensor by its place in the order."""
         return self.order[position]
+
+
+def _with_states(order: Sequence[Tensor]) -> list[Tensor]:
+    """The order with all states of its scans, those that only other states read among them."""
+    found: dict[Tensor, None] = {}
+    for tensor in order:
+        if isinstance(tensor.op, Scan):
+            found.update(dict.fromkeys([each.tensor for each in tensor.op.states if each.tensor is not None]))
+        found[tensor] = None
+    return list(found)
 
 
 class GraphCall:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from ...base import Target
 from ...base.vocabulary import dataclass
+from .blocks import Block
 from .chunks import Grid, count_of, size_text
 from .combining import FAN_IN
 from .memory import given_of, transfer_of, workspace_of
 from .partition import Partition, Stage
-from .tasks import Fold, stage_tasks
+from .tasks import stage_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,8 @@ class Report:
 def report(partition: Partition, target: Target | None = None) -> Report:
     """What the stages cost, without computing any; `target`: of the tasks, the current one by default."""
     chosen = Target.current() if target is None else target
-    return Report(partition.program.name, [_stage(partition, stage, chosen) for stage in partition.stages])
+    stages = [_stage(partition, stage, chosen) for stage in partition.stages if stage.leader is None]
+    return Report(partition.program.name, stages)
 
 
 def _stage(partition: Partition, stage: Stage, target: Target) -> StageReport:
@@ -73,19 +75,18 @@ def _stage(partition: Partition, stage: Stage, target: Target) -> StageReport:
     tasks, taken, largest, most, parts = 0, 0, None, -1, 0
     for task in stage_tasks(partition, stage):
         tasks += 1
-        if isinstance(task.work, Fold):
+        if not isinstance(task.work, Block):
             continue
         block = task.work
         taken += sum([operand.nbytes for operand in block.operands])
-        tensors = [program.tensor(int(task.takes[each.chunks[0]][0])) for each in block.operands]
-        grids = {k: partition.grid_of(tensor) for k, tensor in enumerate(tensors)}
+        grids = {each.position: partition.grid_of(program.tensor(each.position)) for each in block.operands}
         given = given_of(block, program)
         parts = max(parts, given)
         size = sum(transfer_of(block, grids)) + given
         if size > most:
             largest, most = block, size
     peak = most
-    if largest is not None and 0 not in [behind - first for first, behind in largest.region]:
+    if largest is not None and not largest.is_empty:
         peak += workspace_of(largest, program, target)
     if stage.is_cut:  # a fold has what it folds, what is folded of it so far, and what comes next
         peak = max(peak, (min(count_of(stage.steps), FAN_IN) + 2) * parts)
