@@ -104,6 +104,24 @@ def test_an_axis_that_is_needed_whole() -> None:
     np.testing.assert_array_equal(D.cumsum(cut(30, 10), axis=1).compute(), eager.cumsum(X, axis=1))
 
 
+def test_complex_arrays() -> None:
+    z = (X + 1j * X[::-1]).astype("complex64")
+    function = D.chunked(lambda z: ops.real(ops.sum(ops.conj(z) * z, axis=(1,))))
+    x = da.from_array(z, chunks=(30, 15))
+    assert function(x).name.startswith("real-")
+    np.testing.assert_allclose(function(x).compute(), (np.abs(z) ** 2).sum(axis=1), rtol=1e-4)
+    found = D.conj(x)
+    assert (found.dtype, found.chunks) == (z.dtype, x.chunks)
+    np.testing.assert_array_equal(found.compute(), z.conj())
+
+
+def test_recurrences_go_on_from_chunk_to_chunk() -> None:
+    x, w, r = X[:28].reshape(7, 4, 40), np.ones((1, 20, 40), "float32") / 40, np.ones((1, 20, 5), "float32")
+    found = D.lstm(da.from_array(x, chunks=((3, 1, 3), 2, 40)), w, r)
+    for part, each in zip(found, eager.lstm(x, w, r), strict=True):
+        np.testing.assert_allclose(part.compute(), each, rtol=1e-4, atol=1e-5)
+
+
 def test_functions_of_the_graph_with_params() -> None:
     x, w = rt.var("x", rt.TensorType((100, 40), "float32")), rt.var("w", rt.TensorType((40, 8), "float32"))
     weights = np.ascontiguousarray(X[:40, :8])

@@ -13,7 +13,7 @@ from dask.highlevelgraph import HighLevelGraph
 
 from ...base import Target
 from ...run.chunked import ChunkedProgram, Partition, partition
-from ...run.chunked.blocks import Block, Operand
+from ...run.chunked.blocks import Block, Operand, inside
 from ...run.chunked.chunks import Piece
 from ...run.chunked.memory import is_edge
 from ...run.chunked.partition import Stage
@@ -48,7 +48,7 @@ def apply(program: ChunkedProgram, operands: Sequence[Any], joined: bool) -> tup
 class _Graph:
     def __init__(self, made: Partition, arrays: Sequence[da.Array]) -> None:
         self.made = made
-        program = made.program
+        program = self.program = made.program
         token = tokenize(program.digest, [each.name for each in arrays], [each.chunks for each in arrays])
         self.token = token
         self.whole = f"program-{token}"  # the key of the program, which every worker gets once
@@ -78,7 +78,7 @@ class _Graph:
                 da.Array(
                     graph,
                     self.names[program.position[tensor]],
-                    self.made.grid_of(tensor),
+                    self.made.array_grid(tensor),
                     dtype=dtype,
                     meta=np.empty((0,) * len(shape), dtype),
                 )
@@ -109,6 +109,8 @@ class _Graph:
         """The key of dask of a chunk, or of a partial result, whose text makes its name another one."""
         position, *rest = key
         name = self.names[int(position)]
+        if self.program.tensor(int(position)) in self.program.complex:
+            rest.pop(self.program.tensor(int(position)).ndim - 1)  # the place along the axis of parts
         texts = [k for k in rest if isinstance(k, str)]
         if not texts:
             return (name, *rest)
@@ -152,7 +154,7 @@ def _with_edges(
 
 def _edge(chunk: Any, spans: Sequence[tuple[int, int]]) -> np.ndarray:
     """A part of a chunk, without the rest of it."""
-    return np.array(chunk[tuple([slice(a, b) for a, b in spans])])
+    return np.array(inside(chunk, tuple([slice(a, b) for a, b in spans])))
 
 
 def _run(work: Block | Fold | Pick, program: ChunkedProgram, *values: Any) -> Any:

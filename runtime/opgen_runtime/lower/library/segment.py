@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -112,7 +113,7 @@ class Segment:
 
     def feeds(self, arrays: Sequence[np.ndarray]) -> dict[Tensor, np.ndarray]:
         """The values of all inputs where the parameters' tensors have `arrays`; complex ones by parts."""
-        given = [_by_parts(array) for array in [*arrays, *constant_arrays(self.function)]]
+        given = [array_by_parts(array) for array in [*arrays, *constant_arrays(self.function)]]
         return dict(zip(self.inputs, given, strict=True))
 
     def results_of(self, outputs: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -125,7 +126,7 @@ class Segment:
             length = int(results[count.source])
             results[count.result] = results[count.result][(slice(None),) * count.axis + (slice(length),)]
         return [
-            _of_parts(array, dtype) if dtype.is_complex else array
+            array_of_parts(array, dtype) if dtype.is_complex else array
             for array, (_, dtype) in zip(results, self.stored(), strict=False)
         ]
 
@@ -232,7 +233,7 @@ class _Translation:
             tuple([real.get(tensor, tensor) for tensor in outputs]),
             len(results),
             tuple(Count(r, axis, len(results) + lengths.index(tensor)) for r, axis, tensor in counts),
-            tuple(self.calls),
+            tuple([replace(c, tensors=tuple([real.get(t, t) for t in c.tensors])) for c in self.calls]),
             tuple(range(len(parameters))),
         )
 
@@ -315,14 +316,14 @@ class _Translation:
         return tensors[:results] if binding.is_tuple else tensors[0]
 
 
-def _by_parts(array: np.ndarray) -> np.ndarray:
+def array_by_parts(array: np.ndarray) -> np.ndarray:
     """A complex array as one of its parts, with a last axis of two; any other as it is."""
     if array.dtype.kind != "c":
         return array
     return np.asarray(array, order="C").reshape(*array.shape, 1).view(DType(array.dtype.name).part.numpy)
 
 
-def _of_parts(array: np.ndarray, dtype: DType) -> np.ndarray:
+def array_of_parts(array: np.ndarray, dtype: DType) -> np.ndarray:
     """The complex numbers whose parts lie along the last axis."""
     return np.asarray(array, order="C").view(dtype.numpy).reshape(array.shape[:-1])
 

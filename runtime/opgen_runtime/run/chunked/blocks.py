@@ -14,12 +14,20 @@ from ...compute import te
 from ...compute.te import Tensor
 from ...compute.te.regions import Region
 from ...lower.library.schedules import generic
+from ...lower.library.segment import array_by_parts, array_of_parts
 from ..compile.function import TensorFunction
 from ..compile.scheduled import build_schedule
 from ..compile.specialisations import Specialisations
 from .chunks import Piece
 from .parts import has_position, part_of, values_of
 from .program import ChunkedProgram
+
+
+def inside(chunk: Any, spans: tuple[slice, ...]) -> Any:
+    """A part of a chunk; of complex numbers, whose parts have a span of their own, as real ones."""
+    if not np.issubdtype(chunk.dtype, np.complexfloating):
+        return chunk[spans]
+    return array_by_parts(np.asarray(chunk[spans[:-1]]))[..., spans[-1]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +52,10 @@ class Operand:
         """The region as an array, contiguous: of a chunk itself where it is one."""
         if len(self.pieces) == 1:
             piece = self.pieces[0]
-            return np.asarray(arrays[self.chunks[0]][piece.inside], self.dtype, order="C")
+            return np.asarray(inside(arrays[self.chunks[0]], piece.inside), self.dtype, order="C")
         whole = np.empty(self.shape, self.dtype)
         for piece, chunk in zip(self.pieces, self.chunks, strict=True):
-            whole[piece.at] = arrays[chunk][piece.inside]
+            whole[piece.at] = inside(arrays[chunk], piece.inside)
         return whole
 
 
@@ -84,13 +92,19 @@ class Block:
         """
         tensor = program.tensor(self.regions[0][0])
         if self.is_empty:
-            made = [np.empty(_shape(each), program.tensor(k).dtype.numpy) for k, each in self.regions]
+            made = [
+                _given(program, k, np.empty(_shape(each), program.tensor(k).dtype.numpy))
+                for k, each in self.regions
+            ]
             if has_position(tensor, self.steps):
                 made.append(np.empty(made[0].shape, values_of(tensor).dtype.numpy))
             return made[0] if len(made) == 1 else tuple(made)
         found = _function(self, program, target)(*[operand.gathered(arrays) for operand in self.operands])
+        if len(self.regions) > 1:
+            pairs = zip(self.regions, found, strict=True)
+            return tuple([_given(program, position, array) for (position, _), array in pairs])
         if not has_position(tensor, self.steps):
-            return found
+            return _given(program, self.regions[0][0], found)
         positions, values = found
         assert self.steps is not None
         return positions + self.steps[0][0], values
@@ -98,6 +112,12 @@ class Block:
 
 def _shape(region: Region) -> list[int]:
     return [behind - first for first, behind in region]
+
+
+def _given(program: ChunkedProgram, position: int, array: np.ndarray) -> np.ndarray:
+    """A chunk as users have it: of complex numbers, where their parts were computed."""
+    dtype = program.complex.get(program.tensor(position))
+    return array if dtype is None else array_of_parts(array, dtype)
 
 
 _functions: Final[Specialisations[TensorFunction]] = Specialisations()

@@ -20,6 +20,7 @@ from ...base.arith import Cast, Expr, free_vars, holds, post_order
 from ...base.errors import ExecutorError
 from ...base.vocabulary import dataclass
 from ...compute.te import Compute, Extern, IterVar, Placeholder, Read, Reduce, Scan, Sort, Tensor, Update
+from ...compute.te.complex_parts import PARTS
 from ...compute.te.position_tables import is_of_tables
 from ...compute.te.regions import Need, Region, Whole, bound_axes, extents_of, unsplit_axes, volume, whole_of
 from ...compute.te.resumed import lookback
@@ -40,7 +41,12 @@ Regions: TypeAlias = Mapping[Tensor, Region]
 
 
 class WholeAxisError(ExecutorError):
-    """An axis is cut that is needed whole."""
+    """An axis is cut that is needed whole: `axis`, of the operand at `place`; None for what is between."""
+
+    def __init__(self, message: str, place: int | None, axis: int) -> None:
+        super().__init__(message)
+        self.place = place
+        self.axis = axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +133,10 @@ class Partition:
         """How an input or a stored tensor is cut."""
         return self.grids[tensor]
 
+    def array_grid(self, tensor: Tensor) -> Grid:
+        """How its array is cut, which has no axis of the parts of complex numbers."""
+        return self.grids[tensor][:-1] if tensor in self.program.complex else self.grids[tensor]
+
 
 def partition(program: ChunkedProgram, grids: Sequence[Grid], joined: bool = False) -> Partition:
     """The stages for operands of these grids, one for each parameter.
@@ -134,7 +144,11 @@ def partition(program: ChunkedProgram, grids: Sequence[Grid], joined: bool = Fal
     `joined`: chunks along an axis that is needed whole are put together in the tasks that need them.  Raises
     WholeAxisError without, which names operand and axis, says why, and what it would take.
     """
-    given = [*grids, *[one_chunk(array.shape) for array in program.constants]]
+    own = [
+        (*grid, (PARTS,)) if tensor in program.complex else grid
+        for tensor, grid in zip(program.parameters, grids, strict=True)
+    ]
+    given = [*own, *[one_chunk(array.shape) for array in program.constants]]
     made = _Partition(program, dict(zip(program.inputs, given, strict=True)))
     result = made.run()
     if not joined:
@@ -154,7 +168,8 @@ class _Partition:
         for tensor in program.order:
             if isinstance(tensor.op, Placeholder):
                 continue
-            self.grids[tensor] = self._grid(tensor)
+            grid = self._grid(tensor)
+            self.grids[tensor] = (*grid[:-1], (PARTS,)) if tensor in program.complex else grid
             steps = self._reduced(tensor)
             if steps:
                 self.steps[tensor] = steps
@@ -340,7 +355,9 @@ def _check_whole(made: Partition) -> None:
                 for axis, why in need.whole.items():
                     cut = made.grid_of(tensor)[axis]
                     if len(cut) > 1 and need.region[axis] == (0, sum(cut)):
-                        raise WholeAxisError(_message(made, stage, tensor, axis, why))
+                        inputs = made.program.parameters
+                        place = inputs.index(tensor) if tensor in inputs else None
+                        raise WholeAxisError(_message(made, stage, tensor, axis, why), place, axis)
             break  # what is needed whole is that for every block
 
 

@@ -13,33 +13,27 @@ from ... import ir
 from ...base import Target
 from ...base.errors import CallError, ExecutorError, did_you_mean
 from ...base.lru_cache import LRUCache
+from ...base.vocabulary import DType
 from ...compute import te
 from ...compute.te import Extern, Scan, Tensor
 from ...compute.te.normalize import normalized
 from ...compute.te.regions import extents_of
-from ...lower.library.segment import constant_arrays, flat_types, segment_of
+from ...lower.library.segment import array_by_parts, constant_arrays, flat_types, segment_of
 from ...transform import InferType
 from ..calls.tracing.jitted import Jitted
 from .labels import owners_of
-
-
-def _is_complex(function: ir.Function) -> bool:
-    """Whether an operand or a result is."""
-    ends = [*function.params, function.body]
-    return any([type_.dtype.is_complex for end in ends for type_ in flat_types(end.checked_type, "a value")])
 
 
 class ChunkedProgram:
     """A function of the graph, of static types, for chunked arrays.
 
     It is pickled as the function, and is one object in a process for equal ones: what is compiled of it is shared.
+    Tensors are real: of `complex` ones, inputs and outputs, the parts are along a last axis, which arrays have not.
     """
 
     def __init__(self, function: ir.Function, digest: str, text: bytes) -> None:
         """Raises ExecutorError for sizes that depend on data, CodegenError for control flow; `function` has types."""
         segment = segment_of(function, Target.current())
-        if _is_complex(function):
-            raise ExecutorError("complex arrays have no chunks: they are computed whole, by rt.jit")
         if segment.counts or any(
             [isinstance(t.op, Extern) and t.op.free for t in te.tensor_order(segment.outputs)]
         ):
@@ -49,10 +43,14 @@ class ChunkedProgram:
         self.digest = digest
         self.name = segment.name
         self.inputs = segment.inputs
-        self.constants: Sequence[np.ndarray] = constant_arrays(function)
+        self.constants: Sequence[np.ndarray] = [array_by_parts(each) for each in constant_arrays(function)]
         self.parameters = self.inputs[: len(self.inputs) - len(self.constants)]
         stands_for = normalized(segment.outputs)
         self.outputs = tuple([stands_for[each] for each in segment.outputs])
+        self.complex = {
+            **_complex(self.parameters, function.params),
+            **_complex(self.outputs, [function.body]),
+        }
         self.order = _with_states(te.tensor_order((*self.inputs, *self.outputs)))
         self.owners = owners_of(segment.calls, stands_for, self.order)
         self.position = {tensor: k for k, tensor in enumerate(self.order)}
@@ -66,7 +64,14 @@ class ChunkedProgram:
     @property
     def results(self) -> tuple[tuple[tuple[int, ...], np.dtype[Any]], ...]:
         """The shape and the dtype of each result."""
-        return tuple([(extents_of(each), each.dtype.numpy) for each in self.outputs])
+        return tuple([self.array_type(each) for each in self.outputs])
+
+    def array_type(self, tensor: Tensor) -> tuple[tuple[int, ...], np.dtype[Any]]:
+        """The shape and the dtype of an array of a tensor, as users have it."""
+        extents = extents_of(tensor)
+        if tensor in self.complex:
+            return extents[:-1], self.complex[tensor].numpy
+        return extents, tensor.dtype.numpy
 
     def __reduce__(self) -> tuple[object, ...]:
         return _unpickled, (self.digest, self._text)
@@ -77,6 +82,14 @@ class ChunkedProgram:
     def tensor(self, position: int) -> Tensor:
         """A tensor by its place in the order."""
         return self.order[position]
+
+
+def _complex(tensors: Sequence[Tensor], ends: Sequence[ir.Expr]) -> dict[Tensor, DType]:
+    """Those of the tensors, which stand for parameters or results, that are complex, and the dtypes of these."""
+    types = [each for end in ends for each in flat_types(end.checked_type, "a value")]
+    return {
+        tensor: type_.dtype for tensor, type_ in zip(tensors, types, strict=True) if type_.dtype.is_complex
+    }
 
 
 def _with_states(order: Sequence[Tensor]) -> list[Tensor]:

@@ -7,6 +7,7 @@ rt.stream(lambda x: ops.softmax(ops.tanh(x), axis=1), x, out=y)
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -15,12 +16,10 @@ import numpy as np
 
 from ...base import Target
 from ...base.errors import CallError
-from ...compute.te import Tensor
-from ...compute.te.regions import extents_of
-from .chunks import Grid, cut_of, places_of, region_of
+from .chunks import Grid, cut_of, region_of, regions_of
 from .partition import Partition, partition
 from .program import ChunkedProgram, traced
-from .tasks import Key, Task, nbytes, stage_tasks
+from .tasks import Key, Task, stage_tasks
 
 _CHUNK_BYTES: Final = 1 << 26  # of the chunks of an operand, where nothing is said
 
@@ -44,7 +43,8 @@ def stream(
     them) for a cut axis that is needed whole.
     """
     program, operands, restored = traced(function, arrays, {}, lambda value: hasattr(value, "shape"))
-    grids = [_grid(tensor, k, chunks) for k, tensor in enumerate(program.parameters)]
+    types = [program.array_type(tensor) for tensor in program.parameters]
+    grids = [_grid(extents, dtype.itemsize, k, chunks) for k, (extents, dtype) in enumerate(types)]
     made = partition(program, grids, joined=joined(rechunk))
     results = [*out] if isinstance(out, tuple | list) else [out] if out is not None else None
     if results is None:
@@ -61,12 +61,11 @@ def joined(rechunk: str | None) -> bool:
     return rechunk == "auto"
 
 
-def _grid(tensor: Tensor, place: int, chunks: Sequence[Any] | None) -> Grid:
+def _grid(extents: Sequence[int], itemsize: int, place: int, chunks: Sequence[Any] | None) -> Grid:
     """The grid of an argument, as it is asked for, or by bytes."""
-    extents = extents_of(tensor)
     what = f"chunks of argument {place}"
     if chunks is None:
-        row = max(nbytes(tensor) // max(extents[0], 1), 1) if extents else 1
+        row = max(math.prod(extents[1:]) * itemsize, 1)
         wanted: Sequence[Any] = (max(_CHUNK_BYTES // row, 1), *[None] * (len(extents) - 1)) if extents else ()
     elif place >= len(chunks):
         raise CallError(f"{what}: expected one entry an array, found {len(chunks)}")
@@ -92,11 +91,8 @@ def _grid(tensor: Tensor, place: int, chunks: Sequence[Any] | None) -> Grid:
 def _check_results(program: ChunkedProgram, results: Sequence[Any]) -> None:
     if len(results) != len(program.outputs):
         raise CallError(f"{program.name}: out: expected {len(program.outputs)} arrays, found {len(results)}")
-    for k, (tensor, result) in enumerate(zip(program.outputs, results, strict=True)):
-        expected, found = (
-            (extents_of(tensor), tensor.dtype.numpy),
-            (tuple(result.shape), np.dtype(result.dtype)),
-        )
+    for k, (expected, result) in enumerate(zip(program.results, results, strict=True)):
+        found = (tuple(result.shape), np.dtype(result.dtype))
         if expected != found:
             raise CallError(
                 f"{program.name}: out[{k}]: expected {expected[1]}{list(expected[0])}, found {found[1]}{list(found[0])}"
@@ -122,12 +118,11 @@ class _Run:
     def write(self, results: Sequence[Any]) -> None:
         """Computes each chunk of the results, and writes it where it belongs."""
         for tensor, result in zip(self.made.program.outputs, results, strict=True):
-            grid = self.made.grid_of(tensor)
             position = self.made.program.position[tensor]
-            for place in places_of(grid):
-                region = region_of(grid, place)
+            ndim = len(self.made.array_grid(tensor))
+            for place, region in regions_of(self.made.grid_of(tensor)):
                 value = self.value((position, *place), is_last=True)
-                result[tuple([slice(a, b) for a, b in region])] = value
+                result[tuple([slice(a, b) for a, b in region[:ndim]])] = value
 
     def value(self, wanted: Key, is_last: bool = False) -> Any:
         """The value of a key, computed with all that it takes; without recursion, for chains are long."""
@@ -160,5 +155,6 @@ class _Run:
         if key in self.held:
             return self.held[key]
         source = self.sources[int(key[0])]
-        grid = self.made.grid_of(self.made.program.tensor(int(key[0])))
-        return source[tuple([slice(a, b) for a, b in region_of(grid, tuple([int(k) for k in key[1:]]))])]
+        grid = self.made.array_grid(self.made.program.tensor(int(key[0])))
+        place = [int(k) for k in key[1 : 1 + len(grid)]]
+        return source[tuple([slice(a, b) for a, b in region_of(grid, tuple(place))])]

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from ...base import Target
 from ...base.vocabulary import dataclass
 from ...compute.te import Tensor
-from ...compute.te.regions import Need, extents_of
+from ...compute.te.regions import Need
 from .blocks import Block, Operand
 from .chunks import Place, pieces_of, places_of
 from .combining import FAN_IN, folded
@@ -144,11 +144,3 @@ def _folds(stage: Stage, place: Place, keys: list[Key]) -> Iterator[Task]:
         if is_last:
             return
         level += 1
-
-
-def nbytes(tensor: Tensor) -> int:
-    """The bytes of a whole tensor."""
-    count = tensor.dtype.numpy.itemsize
-    for extent in extents_of(tensor):
-        count *= extent
-    return count
