@@ -9,6 +9,7 @@ from typing import Final, cast
 
 from opgen_runtime import ir
 from opgen_runtime.base.arith import (
+    Binary,
     Const,
     Expr,
     Var,
@@ -48,7 +49,9 @@ def kernel_of(function: ir.Function, target: str) -> Lowered | None:
 
 
 def stores(func: PrimFunc, values: Values) -> int:
-    """How many stores a kernel executes for values of its dims, a vector as one, and how many elements are gathered.
+    """How much a kernel executes for values of its dims: stores, a vector as one, branches, and elements by themselves.
+
+    These are elements that are gathered, and positions that are divided by what is no constant.
 
     A branch is taken as its condition says; one that reads elements counts as the longer of both sides.
     """
@@ -74,14 +77,20 @@ class Work:
         return sum(total(kernel, sizes) for kernel in self._kernels)
 
 
-def _gathered(s: Store) -> int:
-    """How many elements a store reads one by one: lanes of vectors that lie neither side by side nor in steps."""
+def _alone(s: Store) -> int:
+    """How many elements a store treats one by one: lanes that lie neither side by side nor in steps, or are divided."""
     found = 0
     for node in post_order(s.value):
+        if isinstance(node, Binary) and node.op in ("floordiv", "floormod") and _is_open(node.b):
+            found += lanes_of(node.b)
         index = node.indices[0] if isinstance(node, Load) and len(node.indices) == 1 else None
         if index is not None and lanes_of(index) > 1 and not isinstance(index, Ramp | Splat):
             found += lanes_of(index)
     return found
+
+
+def _is_open(divisor: Expr) -> bool:
+    return isinstance(divisor, Splat) and not isinstance(divisor.value, Const)
 
 
 class _Counter:
@@ -115,7 +124,7 @@ class _Counter:
         """Lines that add the stores of a statement to a variable; gives those that are always executed."""
         match s:
             case Store():
-                return 1 + _gathered(s)
+                return 1 + _alone(s)
             case Block():
                 return sum(self._add(part, total, depth) for part in s.body)
             case Allocate():
@@ -162,13 +171,13 @@ class _Counter:
             for side, count in zip(sides, counts, strict=True):
                 self._part(side, count, depth)
             self._line(depth, f"{total} += max(0, {', '.join(counts)})")
-            return 0
+            return 1
         for line, side in zip((f"if {self._value(s.condition)}:", "else:"), sides, strict=False):
             count = self._fresh()
             self._line(depth, line)
             self._part(side, count, depth + 1)
             self._line(depth + 1, f"{total} += {count}")
-        return 0
+        return 1
 
     def _of(self, s: Stmt) -> set[Var]:
         """The variables that extents and conditions below a statement depend on."""

@@ -14,8 +14,9 @@ from opgen_runtime.base.arith import Binary, Var, const
 from opgen_runtime.base.vocabulary import INDEX, DType
 from opgen_runtime.lower.schedule import create_schedule
 from opgen_runtime.lower.tir import Buffer, Load, PrimFunc, Ramp, Splat, Store, lower
+from opgen_runtime.lower.tir.nodes.vector import MAX_LANES
 from opgen_runtime.lower.tir.phases import run_phases
-from opgen_runtime.lower.tir.phases.wrap_vectors import wrap_vectors
+from opgen_runtime.lower.tir.phases.wrap_vectors import UNIT, wrap_vectors
 
 
 def wrapped(element: Callable[..., Any]) -> str:
@@ -33,29 +34,43 @@ def wrapped(element: Callable[..., Any]) -> str:
 def test_a_remainder_becomes_two_pieces() -> None:
     assert wrapped(lambda x, m, i: x[(i + 5) % m]) == (
         "f(x: float32[m]) -> (y: float32[48]):\n"
-        "    for i_o in range(3):\n"
-        "        if m >= 16:\n"
+        "    if m >= 16:\n"
+        "        for i_o in range(3):\n"
         "            start = (i_o * 16 + 5) % m\n"
         "            y[ramp(i_o * 16, 1, 16)] = x[ramp(start, 1, 16)] if ramp(start, 1, 16) < splat(m, 16)"
         " else x[ramp(start - m, 1, 16)]\n"
-        "        else:\n"
-        "            y[ramp(i_o * 16, 1, 16)] = x[ramp(i_o * 16 + 5, 1, 16) % splat(m, 16)]\n"
+        "    else:\n"
+        "        for i_o in range(3):\n"
+        "            start = (i_o * 16 + 5) % m\n"
+        "            y[ramp(i_o * 16, 1, 16)] = x[ramp(start, 1, 16)"
+        " - ramp(start, 1, 16) * splat(2097152 // m + 1, 16) // splat(2097152, 16) * splat(m, 16)]\n"
     )
 
 
 def test_a_quotient_beside_it_is_one_of_two_numbers() -> None:
     assert wrapped(lambda x, m, i: te.if_then_else(i // m < 2, x[i % m], 0.0)) == (
         "f(x: float32[m]) -> (y: float32[48]):\n"
-        "    for i_o in range(3):\n"
-        "        if m >= 16:\n"
+        "    if m >= 16:\n"
+        "        for i_o in range(3):\n"
         "            start = i_o * 16 % m\n"
         "            y[ramp(i_o * 16, 1, 16)] = (x[ramp(start, 1, 16)] if ramp(start, 1, 16) < splat(m, 16)"
         " else x[ramp(start - m, 1, 16)]) if (splat(i_o * 16 // m, 16) if ramp(start, 1, 16) < splat(m, 16)"
         " else splat(i_o * 16 // m + 1, 16)) < splat(2, 16) else splat(0.0, 16)\n"
-        "        else:\n"
-        "            y[ramp(i_o * 16, 1, 16)] = x[ramp(i_o * 16, 1, 16) % splat(m, 16)]"
-        " if ramp(i_o * 16, 1, 16) // splat(m, 16) < splat(2, 16) else splat(0.0, 16)\n"
+        "    else:\n"
+        "        for i_o in range(3):\n"
+        "            start = i_o * 16 % m\n"
+        "            y[ramp(i_o * 16, 1, 16)] = x[ramp(start, 1, 16)"
+        " - ramp(start, 1, 16) * splat(2097152 // m + 1, 16) // splat(2097152, 16) * splat(m, 16)]"
+        " if splat(i_o * 16 // m, 16) + ramp(start, 1, 16) * splat(2097152 // m + 1, 16) // splat(2097152, 16)"
+        " < splat(2, 16) else splat(0.0, 16)\n"
     )
+
+
+def test_reciprocals_are_exact() -> None:
+    """Of all that is less than two of the longest vectors, by all that is less than one."""
+    numbers = np.arange(2 * MAX_LANES)
+    for size in range(1, MAX_LANES):
+        np.testing.assert_array_equal(numbers * (UNIT // size + 1) // UNIT, numbers // size)
 
 
 def test_windows_of_open_planes_at_all_widths() -> None:
@@ -100,13 +115,24 @@ def test_values_at_all_sizes(name: str) -> None:
         np.testing.assert_array_equal(built.run([given]), reference(given), err_msg=str(size))
 
 
-def test_what_is_read_at_quotients_too_is_left() -> None:
-    """Its pieces would not lie side by side: each would be gathered, and chosen from."""
+def test_what_is_read_at_quotients_too_is_gathered_once() -> None:
+    """Its pieces would not lie side by side: each would be gathered, and chosen from.  Nothing is divided."""
     n, m = Var(INDEX, "n"), Var(INDEX, "m")
     x, y = (Buffer(name, (64,), DType("float32")) for name in "xy")
     positions, width = Ramp(INDEX, n, const(1, INDEX), 8), Splat(INDEX, m, 8)
     quotient, rest = (Binary(INDEX, op, positions, width) for op in ("floordiv", "floormod"))
     index = Binary(INDEX, "add", Binary(INDEX, "mul", quotient, Splat(INDEX, const(16, INDEX), 8)), rest)
     store = Store(y, (Ramp(INDEX, n, const(1, INDEX), 8),), Load(x.dtype, x, (index,)))
-    func = PrimFunc("f", (), (), store)
-    assert wrap_vectors(func).body is store
+    assert str(wrap_vectors(PrimFunc("f", (), (), store, dims=(n, m)))) == (
+        "f() -> ():\n"
+        "    dims n, m\n"
+        "    if m >= 8:\n"
+        "        start = n % m\n"
+        "        y[ramp(n, 1, 8)] = x[(splat(n // m, 8) if ramp(start, 1, 8) < splat(m, 8) else splat(n // m + 1, 8))"
+        " * splat(16, 8) + (ramp(start, 1, 8) if ramp(start, 1, 8) < splat(m, 8) else ramp(start - m, 1, 8))]\n"
+        "    else:\n"
+        "        start = n % m\n"
+        "        y[ramp(n, 1, 8)] = x[(splat(n // m, 8) + ramp(start, 1, 8) * splat(2097152 // m + 1, 8)"
+        " // splat(2097152, 8)) * splat(16, 8)"
+        " + (ramp(start, 1, 8) - ramp(start, 1, 8) * splat(2097152 // m + 1, 8) // splat(2097152, 8) * splat(m, 8))]\n"
+    )

@@ -5,17 +5,21 @@ y[..] = x[ramp(a, 1, 16) % splat(m, 16)]
 if m >= 16:
     start = a % m
     y[..] = x[ramp(start, 1, 16)] if ramp(start, 1, 16) < splat(m, 16) else x[ramp(start - m, 1, 16)]
-else: <as above>
+else:
+    start = a % m
+    y[..] = x[ramp(start, 1, 16) - ramp(start, 1, 16) * splat(UNIT // m + 1, 16) // splat(UNIT, 16) * splat(m, 16)]
 
-So is how often they have started: `ramp(a, 1, 16) // splat(m, 16)` is `a // m`, and one more behind the end.  There is
-no vector division of positions, and elements that lie side by side need not be gathered.
+So is how often they have started: `ramp(a, 1, 16) // splat(m, 16)` is `a // m`, and one more behind the end; in short
+lines as many more as there are in the rest, which is a product with a reciprocal.  No vector is divided, and elements
+that lie side by side are not gathered.  Which of both is executed is chosen outside of loops (`Unswitch`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from functools import reduce
+from typing import Final, TypeAlias
 
 from ....base.arith import (
     Binary,
@@ -33,60 +37,113 @@ from ....base.arith import (
     rewrite,
     structural_equal,
 )
-from ....base.vocabulary import INDEX
+from ....base.vocabulary import INDEX, dataclass
 from ..nodes.nest import ZERO
-from ..nodes.relocate import fresh_buffers
-from ..nodes.stmt import If, LetStmt, Load, PrimFunc, Ramp, Splat, Stmt, Store
-from ..nodes.vector import splat
-from ..nodes.visit import StmtMutator, map_exprs
+from ..nodes.stmt import LetStmt, Load, PrimFunc, Ramp, Splat, Stmt, Store
+from ..nodes.vector import MAX_LANES, splat
+from ..nodes.visit import map_exprs
+from ..rewriting.unswitch import Unswitch
 
-_MAX_WRAPS: Final = 2  # of one store
+UNIT: Final = 2 * MAX_LANES**2  # of reciprocals: exact for numbers below two vectors by those below one
+_MAX_WRAPS: Final = 2  # of one store that is read in pieces
 _MAX_PIECES: Final = 4  # of one vector
+
+_Divided: TypeAlias = tuple[Expr, Expr]
+"""A quotient and a remainder."""
 
 
 def wrap_vectors(func: PrimFunc) -> PrimFunc:
-    """The function without remainders of vectors of positions by what is no constant, where these are long enough."""
-    return func.with_body(_Wraps().stmt(func.body))
+    """The function without quotients and remainders of vectors of positions by what is no constant."""
+    return func.with_body(_Wraps().unswitched(func.body))
 
 
-class _Wraps(StmtMutator):
+@dataclass(frozen=True, slots=True)
+class _Wrap:
+    """Positions side by side in lines of `size` elements; the first of them is the element `start` of its line."""
+
+    positions: Ramp
+    size: Expr
+    start: Var
+
+    @property
+    def in_line(self) -> Ramp:
+        """The positions from the beginning of the line of the first."""
+        return replace(self.positions, base=self.start)
+
+    def two_pieces(self) -> _Divided:
+        """What lies before the end of the line, and what lies behind it: it is as long as the vector, or longer."""
+        lanes, first = self.positions.lanes, floordiv(self.positions.base, self.size)
+        before = lt(self.in_line, splat(self.size, lanes))
+        behind = replace(self.positions, base=self.start - self.size)
+        rounds = Select(INDEX, before, splat(first, lanes), splat(first + 1, lanes))
+        return rounds, Select(INDEX, before, self.in_line, behind)
+
+    def by_reciprocal(self) -> _Divided:
+        """Where lines are shorter than the vector."""
+        lanes, unit = self.positions.lanes, const(UNIT, INDEX)
+        share = splat(floordiv(unit, self.size) + 1, lanes)
+        rounds = floordiv(self.in_line * share, splat(unit, lanes))
+        first = splat(floordiv(self.positions.base, self.size), lanes)
+        return first + rounds, self.in_line - rounds * splat(self.size, lanes)
+
+
+class _Wraps(Unswitch):
     """A statement whose stores read in pieces."""
 
     def store(self, s: Store) -> Stmt:
-        wraps = list(_wraps(s.value))
-        if not wraps or len(wraps) > _MAX_WRAPS or any(_is_scattered(e) for e in post_order(s.value)):
+        wraps = _wraps(s.value)
+        if not wraps:
             return s
-        starts = [Var(INDEX, "start") for _ in wraps]
-        pieces = [_pieces(node, start) for node, start in zip(wraps, starts, strict=True)]
-        rounds = [_rounds(node, piece.condition) for node, piece in zip(wraps, pieces, strict=True)]
-
-        def known(node: Expr) -> Expr | None:
-            if not isinstance(node, Binary) or node.dtype is not INDEX:
-                return None
-            made = {"floormod": pieces, "floordiv": rounds}.get(node.op, ())
-            return next(
-                (each for each, wrap in zip(made, wraps, strict=False) if _is_beside(node, wrap)), None
-            )
-
-        made: Stmt = map_exprs(replace(s, value=rewrite(s.value, known)), _loaded)
-        longer = [ge(_divisor(node), _positions(node).lanes) for node in wraps]
-        for node, start in reversed(list(zip(wraps, starts, strict=True))):
-            made = LetStmt(start, floormod(_positions(node).base, _divisor(node)), made)
-        return If(logical_and(*longer) if len(longer) > 1 else longer[0], made, fresh_buffers(s))
+        pieces: Stmt = _divided(s, wraps, _Wrap.two_pieces)
+        if len(wraps) <= _MAX_WRAPS and not any(_is_scattered(e) for e in post_order(s.value)):
+            pieces = map_exprs(pieces, _loaded)
+        longer = reduce(logical_and, [ge(wrap.size, wrap.positions.lanes) for wrap in wraps])
+        short = _divided(s, wraps, _Wrap.by_reciprocal)
+        return self.version(longer, _with_starts(pieces, wraps), _with_starts(short, wraps))
 
 
-def _wraps(value: Expr) -> Iterator[Expr]:
-    """The different remainders of positions side by side by what is no constant."""
-    found: list[Expr] = []
+def _wraps(value: Expr) -> list[_Wrap]:
+    """The different lines, of a length that is no constant, in which positions side by side are looked at."""
+    found: list[_Wrap] = []
     for node in post_order(value):
-        if not isinstance(node, Binary) or node.op != "floormod" or node.dtype is not INDEX:
+        if not isinstance(node, Binary) or node.op not in ("floordiv", "floormod") or node.dtype is not INDEX:
             continue
         if not isinstance(node.a, Ramp) or not isinstance(node.b, Splat) or isinstance(node.b.value, Const):
             continue
         side_by_side = isinstance(node.a.stride, Const) and node.a.stride.value == 1
-        if side_by_side and not any(_is_same(node, each) for each in found):
-            found.append(node)
-            yield node
+        is_read = any(isinstance(each, Load) for each in post_order(node.b.value))
+        if side_by_side and not is_read and not any(_is_in(node, wrap) for wrap in found):
+            found.append(_Wrap(node.a, node.b.value, Var(INDEX, "start")))
+    return found
+
+
+def _is_in(node: Binary, wrap: _Wrap) -> bool:
+    """Whether a node is a quotient or a remainder of a wrap's positions by the length of its lines."""
+    return (
+        isinstance(node.b, Splat)
+        and structural_equal(node.a, wrap.positions)
+        and structural_equal(node.b.value, wrap.size)
+    )
+
+
+def _divided(s: Store, wraps: Sequence[_Wrap], divide: Callable[[_Wrap], _Divided]) -> Store:
+    """The store with other expressions for quotients and remainders."""
+    made = [(wrap, divide(wrap)) for wrap in wraps]
+
+    def known(node: Expr) -> Expr | None:
+        if not isinstance(node, Binary) or node.op not in ("floordiv", "floormod") or node.dtype is not INDEX:
+            return None
+        found = next((divided for wrap, divided in made if _is_in(node, wrap)), None)
+        return None if found is None else found[node.op == "floormod"]
+
+    return replace(s, value=rewrite(s.value, known))
+
+
+def _with_starts(s: Stmt, wraps: Sequence[_Wrap]) -> Stmt:
+    """A statement that uses where lines begin."""
+    for wrap in reversed(wraps):
+        s = LetStmt(wrap.start, floormod(wrap.positions.base, wrap.size), s)
+    return s
 
 
 def _is_scattered(e: Expr) -> bool:
@@ -95,42 +152,6 @@ def _is_scattered(e: Expr) -> bool:
         isinstance(node, Binary) and node.op == "floordiv" and isinstance(node.a, Ramp)
         for node in post_order(e.indices[0])
     )
-
-
-def _is_same(a: Expr, b: Expr) -> bool:
-    return isinstance(a, Binary) and a.op == "floormod" and a.dtype is INDEX and structural_equal(a, b)
-
-
-def _is_beside(node: Binary, wrap: Expr) -> bool:
-    """Whether a node is a quotient or a remainder of what a wrap is one of."""
-    assert isinstance(wrap, Binary)
-    return structural_equal(node.a, wrap.a) and structural_equal(node.b, wrap.b)
-
-
-def _divisor(node: Expr) -> Expr:
-    assert isinstance(node, Binary)
-    assert isinstance(node.b, Splat)
-    return node.b.value
-
-
-def _positions(node: Expr) -> Ramp:
-    assert isinstance(node, Binary)
-    assert isinstance(node.a, Ramp)
-    return node.a
-
-
-def _pieces(node: Expr, start: Expr) -> Select:
-    """A remainder from where it starts: what lies before its end, and what lies behind."""
-    lanes, one = _positions(node).lanes, const(1, INDEX)
-    first = Ramp(INDEX, start, one, lanes)
-    behind = Ramp(INDEX, start - _divisor(node), one, lanes)
-    return Select(INDEX, lt(first, splat(_divisor(node), lanes)), first, behind)
-
-
-def _rounds(node: Expr, before: Expr) -> Select:
-    """The quotient beside a remainder: that of the first position `before` the end, and one more behind."""
-    lanes, first = _positions(node).lanes, floordiv(_positions(node).base, _divisor(node))
-    return Select(INDEX, before, splat(first, lanes), splat(first + 1, lanes))
 
 
 def _loaded(e: Expr) -> Expr:
