@@ -1,4 +1,4 @@
-"""Fit the polynomials of Bessel's functions; prints them as `def`s of the compute language.
+"""Fit the polynomials of special functions; prints them as `def`s of the compute language.
 
 Each target is expanded in Chebyshev polynomials of s in -1..1, in 60 digits, from its values (by mpmath) at Chebyshev
 nodes; terms below 1e-18 of the sum are left out, and the rest is written in powers of s and rounded to float64.
@@ -50,6 +50,11 @@ def above_2(s: Real) -> Real:
     return 4 / (s + 1)
 
 
+def above_0(s: Real) -> Real:
+    """x where 1 - 4 / (x + 2) is s."""
+    return 4 / (1 - s) - 2
+
+
 def regular_y(order: int) -> Callable[[Real], Real]:
     """What Y is more than its logarithm and its pole, by x where the order is 1."""
 
@@ -86,6 +91,10 @@ def scaled_k(order: int) -> Callable[[Real], Real]:
     return lambda x: mp.besselk(order, x) * mp.exp(x) * mp.sqrt(x)
 
 
+def scaled_erfc(x: Real) -> Real:
+    return mp.exp(x * x) * mp.erfc(x) * (x + 2)
+
+
 FITS = (
     Fit("j0", "J0(x), x**2 / 32 - 1 = s", lambda x: mp.besselj(0, x), below_8),
     Fit("j1", "J1(x) / x, x**2 / 32 - 1 = s", lambda x: mp.besselj(1, x) / x, below_8),
@@ -101,6 +110,7 @@ FITS = (
     Fit("l1", "I1(x) / x, x**2 / 2 - 1 = s", lambda x: mp.besseli(1, x) / x, below_2),
     Fit("m0", "K0(x) exp(x) sqrt(x), 4 / x - 1 = s", scaled_k(0), above_2),
     Fit("m1", "K1(x) exp(x) sqrt(x), 4 / x - 1 = s", scaled_k(1), above_2),
+    Fit("scaled", "exp(x**2) erfc(x) (x + 2), 1 - 4 / (x + 2) = s", scaled_erfc, above_0),
 )
 
 

@@ -62,6 +62,13 @@ def _ndtr(x: mpf) -> mpf:
     return mpmath.erfc(-x / mpmath.sqrt(2)) / 2
 
 
+def _erfcx(x: mpf) -> mpf:
+    """Its asymptotic series where the rest is below every precision at hand; far below 0 it overflows."""
+    if x > 1e10:
+        return (1 - 1 / (2 * x * x)) / (x * mpmath.sqrt(mpmath.pi))
+    return mpmath.exp(x * x) * mpmath.erfc(x) if x > -1e3 else mpmath.nan
+
+
 def _erfinv(x: mpf) -> mpf:
     """Beyond +-1 there is none, and at them a pole."""
     with mpmath.workprec(140):
@@ -125,7 +132,7 @@ EXACT: dict[str, Callable[[mpf], mpf]] = {
     "silu": lambda x: x * _sigmoid(x), "mish": _mish, "softplus": lambda x: mpmath.log1p(mpmath.exp(x)),
     "elu": lambda x: x if x >= 0 else mpmath.expm1(x), "softsign": lambda x: x / (1 + abs(x)),
     "reciprocal": lambda x: 1 / x,
-    "erfc": mpmath.erfc, "erfinv": _erfinv, "ndtr": _ndtr, "log_ndtr": lambda x: mpmath.log(_ndtr(x)),
+    "erfc": mpmath.erfc, "erfcx": _erfcx, "erfinv": _erfinv, "ndtr": _ndtr, "log_ndtr": lambda x: mpmath.log(_ndtr(x)),
     "ndtri": _ndtri, "lgamma": _above_0(_lgamma), "digamma": _above_0(mpmath.digamma),
     "trigamma": _above_0(lambda x: mpmath.polygamma(1, x)),
     "i0": _bessel(lambda x: mpmath.besseli(0, x)), "i1": _bessel(lambda x: mpmath.besseli(1, x)),

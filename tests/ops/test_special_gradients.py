@@ -41,6 +41,10 @@ def scaled_k_slope(order: int, x: mpf) -> mpf:
 
 SLOPES: dict[str, tuple[Slope, Sequence[float]]] = {
     "erfc": (lambda x: -2 / mpmath.sqrt(mpmath.pi) * mpmath.exp(-x * x), (-5, -0.3, 0.0, 1e-9, 2.0, 8.0)),
+    "erfcx": (
+        lambda x: 2 * x * mpmath.exp(x * x) * mpmath.erfc(x) - 2 / mpmath.sqrt(mpmath.pi),
+        (-5.0, -0.3, 0.0, 1e-9, 0.5, 2.0, 8.0, 30.0, 900.0),
+    ),
     "erfinv": (
         lambda x: mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(mpmath.erfinv(x) ** 2),
         (-0.999, -0.5, 0.0, 1e-9, 0.9),

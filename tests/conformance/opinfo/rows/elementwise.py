@@ -26,8 +26,8 @@ table({"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "
        "resolve_conj": np.positive, "resolve_neg": np.positive, "reciprocal": lambda a: np.divide(1, a)})  # fmt: skip
 table({"digamma": ops.digamma, "erf": ops.erf, "erfc": ops.erfc, "erfinv": ops.erfinv, "frac": ops.frac,
        "i0": ops.i0, "lgamma": ops.lgamma, "rsqrt": ops.rsqrt, "sigmoid": ops.sigmoid, "xlogy": ops.xlogy,
-       "special.entr": ops.entr, "special.i0e": ops.i0e, "special.i1": ops.i1, "special.i1e": ops.i1e,
-       "special.log_ndtr": ops.log_ndtr, "special.ndtr": ops.ndtr, "special.ndtri": ops.ndtri,
+       "special.entr": ops.entr, "special.erfcx": ops.erfcx, "special.i0e": ops.i0e, "special.i1": ops.i1,
+       "special.i1e": ops.i1e, "special.log_ndtr": ops.log_ndtr, "special.ndtr": ops.ndtr, "special.ndtri": ops.ndtri,
        "special.xlog1py": ops.xlog1py, "special.modified_bessel_i0": ops.i0,
        "special.modified_bessel_i1": ops.i1, "special.bessel_j0": ops.j0, "special.bessel_j1": ops.j1,
        "special.bessel_y0": ops.y0, "special.bessel_y1": ops.y1, "special.modified_bessel_k0": ops.k0,
@@ -38,6 +38,13 @@ table({"__radd__": lambda a, b: b + a, "__rdiv__": lambda a, b: b / a, "__rmul__
        "__rand__": lambda a, b: b & a, "__ror__": lambda a, b: b | a, "__rxor__": lambda a, b: b ^ a,
        "__rmatmul__": lambda a, b: b @ a, "__rmod__": lambda a, b: b % a, "__rpow__": lambda a, b: b**a,
        "__rsub__": lambda a, b: b - a})  # fmt: skip
+
+POLYNOMIALS = """
+    chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h
+    hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p shifted_chebyshev_polynomial_t
+    shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w
+"""
+table({f"special.{name}": getattr(ops, name) for name in POLYNOMIALS.split()})
 
 
 def _times(a: Any, factor: Any) -> Any:
