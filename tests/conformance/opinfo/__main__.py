@@ -29,7 +29,7 @@ _DTYPES = ("float32", "int64", "float16", "bfloat16", "complex64")
 
 def samples(
     info: Any, dtype: torch.dtype, count: int, gradients: bool = False
-) -> Iterator[tuple[Any, Callable[[], Any]]]:
+) -> Iterator[tuple[Any, Callable[..., Any]]]:
     """At most `count` of PyTorch's samples of an operator, from all over them, each with what runs it there."""
     torch.manual_seed(0)
     found = list(info.sample_inputs("cpu", dtype, requires_grad=gradients))

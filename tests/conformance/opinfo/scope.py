@@ -23,6 +23,7 @@ OUTSIDE: Final = {
 
 CONVENTIONS: Final = {
     "nn.functional.local_response_norm": "of an even window the longer half lies behind, as in ONNX, not before",
+    **dict.fromkeys(("argsort", "kthvalue", "sort", "topk"), "of equal elements the first comes first"),
 }
 
 

@@ -1,6 +1,17 @@
 """The adapters, by families; importing this registers all of them."""
 
-from . import elementwise, indexing, linear_algebra, losses, masked, networks, products, reductions, shapes
+from . import (
+    elementwise,
+    indexing,
+    linear_algebra,
+    losses,
+    masked,
+    networks,
+    products,
+    promotion,
+    reductions,
+    shapes,
+)
 
 __all__ = [
     "elementwise",
@@ -10,6 +21,9 @@ __all__ = [
     "masked",
     "networks",
     "products",
+    "promotion",
     "reductions",
     "shapes",
 ]
+
+promotion.promote()

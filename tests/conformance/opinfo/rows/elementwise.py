@@ -100,7 +100,13 @@ def logit(a: Any, eps: float | None = None) -> Any:
 
 @adapts("clamp")
 def clamp(a: Any, min: Any = None, max: Any = None) -> Any:
-    return np.clip(a, min, max)
+    return np.clip(a, _as_floats(min, a), _as_floats(max, a))
+
+
+def _as_floats(bound: Any, a: Any) -> Any:
+    """A tensor of integers in the dtype of floats: of bfloat16, whose promotion numpy does not know."""
+    integers = hasattr(bound, "shape") and np.dtype(bound.dtype).kind in "iu"
+    return np.astype(bound, a.dtype) if integers and np.dtype(a.dtype).kind not in "iub" else bound
 
 
 @adapts("clamp_min")

@@ -12,7 +12,13 @@ from ..adapter import adapts, of_vector, table
 
 np: Any = numpy
 
-table({"take_along_dim": lambda a, index, dim=None: np.take_along_axis(a, index, dim)})
+table(
+    {
+        "take_along_dim": lambda a, index, dim=None: np.take_along_axis(
+            a, index if dim is not None else np.ravel(index), dim
+        )
+    }
+)
 table(
     {
         "argwhere": eager.argwhere,
@@ -24,7 +30,7 @@ table(
 
 @adapts("gather")
 def gather(a: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:
-    return ops.gather(a, index, axis=dim)
+    return ops.gather(a, np.astype(index, np.int64), axis=dim)
 
 
 @adapts("index_select")
@@ -175,11 +181,17 @@ def repeat_interleave(a: Any, repeats: Any, dim: int | None = None, *, output_si
     return np.repeat(a, repeats, dim)
 
 
-@adapts("nn.functional.one_hot")
+@adapts("nn.functional.one_hot", traced=False)
 def one_hot(a: Any, num_classes: int = -1) -> Any:
-    if num_classes < 0:
-        raise NotImplementedError("the number of classes depends on values")
-    return ops.one_hot(a, np.int64(1), np.int64(0), depth=num_classes)
+    depth = int(eager.max(a)) + 1 if num_classes < 0 else num_classes
+    return eager.one_hot(a, np.int64(1), np.int64(0), depth=depth)
+
+
+@adapts("bincount", traced=False)
+def bincount(a: Any, weights: Any = None, minlength: int = 0) -> Any:
+    size = max(minlength, int(eager.max(a)) + 1 if a.size else 0)
+    shares = np.ones(a.shape, np.int64) if weights is None else weights
+    return eager.bincount(a, shares, size=size)
 
 
 @adapts("nn.functional.embedding")
@@ -213,11 +225,20 @@ def embedding_bag(
     return ops.embedding_bag(weight, np.ravel(index), offsets, factors, mode=mode, padding_index=padding)
 
 
-@adapts("index_put")
+@adapts("index_put", traced=False)
 def index_put(a: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
-    places = np.stack(np.broadcast_arrays(*indices), 0)
-    rest = places.shape[1:] + a.shape[len(indices) :]
-    return ops.scatter_nd(a, places, np.broadcast_to(values, rest), mode="add" if accumulate else "update")
+    of_axes = [part for each in indices for part in _places(each)]
+    places = np.stack(np.broadcast_arrays(*of_axes), -1)
+    rest = places.shape[:-1] + a.shape[len(of_axes) :]
+    return eager.scatter_nd(a, places, np.broadcast_to(values, rest), mode="add" if accumulate else "update")
+
+
+def _places(index: Any) -> list[Any]:
+    """The positions along each axis that an index names: of a mask those where it holds."""
+    if index.dtype != np.bool_:
+        return [index]
+    found = np.asarray(eager.argwhere(index))
+    return [found[:, axis] for axis in range(index.ndim)]
 
 
 @adapts("unique", traced=False)

@@ -17,6 +17,11 @@ table({"linalg.inv": np.linalg.inv, "linalg.det": np.linalg.det, "linalg.slogdet
        "logdet": lambda a: np.log(np.linalg.det(a))})  # fmt: skip
 
 
+@adapts("linalg.matrix_power")
+def matrix_power(a: Any, n: int) -> Any:
+    return np.linalg.matrix_power(np.linalg.inv(a) if n < 0 else a, abs(n))
+
+
 @adapts("cholesky", "linalg.cholesky")
 def cholesky(a: Any, upper: bool = False) -> Any:
     return ops.cholesky(a, upper=upper)

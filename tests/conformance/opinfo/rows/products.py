@@ -14,7 +14,7 @@ np: Any = numpy
 
 table({"matmul": np.matmul, "mm": np.matmul, "bmm": np.matmul, "mv": np.matmul, "dot": np.dot, "vdot": np.vdot,
        "inner": np.inner, "outer": np.outer, "linalg.multi_dot": np.linalg.multi_dot,
-       "linalg.matrix_power": np.linalg.matrix_power, "corrcoef": np.corrcoef})  # fmt: skip
+       "corrcoef": np.corrcoef})  # fmt: skip
 table({"linalg.vecdot": lambda a, b, *, dim=-1: np.linalg.vecdot(a, b, axis=dim)})
 
 
@@ -25,6 +25,8 @@ def einsum(operands: Any, equation: str) -> Any:
 
 def _added(product: Any) -> Any:
     def add(a: Any, x: Any, y: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        if np.dtype(a.dtype).kind in "iu":
+            beta, alpha = int(beta), int(alpha)
         made = product(x, y)
         made = made if alpha == 1 else made * alpha
         return made + np.zeros_like(a) if beta == 0 else (a if beta == 1 else a * beta) + made

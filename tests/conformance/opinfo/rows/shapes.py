@@ -283,6 +283,8 @@ def unfold_blocks(a: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 
 @adapts("unfold", "unfold_copy")
 def unfold(a: Any, dim: int, size: int, step: int) -> Any:
+    if not a.ndim:
+        return np.reshape(a, (size,))
     windows = np.lib.stride_tricks.sliding_window_view(a, size, axis=dim)
     return slice_(windows, dim % a.ndim, None, None, step)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -22,3 +23,10 @@ def test_pairs_of_special_values(function: np.ufunc) -> None:
     with np.errstate(all="ignore"):
         expected = function(x, y)
     np.testing.assert_allclose(rt.jit(function)(x, y), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
+def test_nan_to_num_takes_the_greatest_finite_numbers(dtype: type) -> None:
+    greatest = ml_dtypes.finfo(dtype).max
+    found = rt.jit(lambda a: np.nan_to_num(a))(np.array([np.inf, -np.inf, np.nan, 2], dtype))
+    np.testing.assert_array_equal(found, np.array([greatest, -greatest, 0, 2], dtype))

@@ -32,11 +32,11 @@ def sinc(x: Any) -> Any:
 @maps("nan_to_num")
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     a = tensor(x)
-    if not element(a.dtype).is_float:
+    form = element(a.dtype).float_format
+    if form is None:
         return a
-    high, low = np.finfo(a.dtype).max, np.finfo(a.dtype).min
-    bounded = np.where(a == np.inf, high if posinf is None else posinf, a)
-    bounded = np.where(a == -np.inf, low if neginf is None else neginf, bounded)
+    bounded = np.where(a == np.inf, form.highest if posinf is None else posinf, a)
+    bounded = np.where(a == -np.inf, -form.highest if neginf is None else neginf, bounded)
     return to(np.where(np.isnan(a), nan, bounded), a.dtype)
 
 
