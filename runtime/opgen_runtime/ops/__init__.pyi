@@ -99,6 +99,7 @@ from ._count_nonzero import count_nonzero as count_nonzero
 from ._crop_and_resize import crop_and_resize as crop_and_resize
 from ._cross_entropy import cross_entropy as cross_entropy
 from ._cross_entropy_with_logits import cross_entropy_with_logits as cross_entropy_with_logits
+from ._ctc_loss import ctc_loss as ctc_loss
 from ._cummax import cummax as cummax
 from ._cummin import cummin as cummin
 from ._cumprod import cumprod as cumprod
@@ -242,8 +243,10 @@ from ._lstsq import lstsq as lstsq
 from ._lu import lu as lu
 from ._lu_pivots_to_permutation import lu_pivots_to_permutation as lu_pivots_to_permutation
 from ._margin_ranking_loss import margin_ranking_loss as margin_ranking_loss
+from ._masked_scatter import masked_scatter as masked_scatter
 from ._masked_select import masked_select as masked_select
 from ._matmul import matmul as matmul
+from ._matrix_exp import matrix_exp as matrix_exp
 from ._matrix_set_diag import matrix_set_diag as matrix_set_diag
 from ._max import max as max
 from ._max_pool1d import max_pool1d as max_pool1d

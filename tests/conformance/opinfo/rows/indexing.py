@@ -129,6 +129,12 @@ def masked_fill(a: Any, mask: Any, value: Any) -> Any:
     return np.where(mask, np.astype(np.asarray(value), a.dtype) if not hasattr(value, "shape") else value, a)
 
 
+@adapts("masked_scatter")
+def masked_scatter(a: Any, mask: Any, source: Any) -> Any:
+    data, where = np.broadcast_arrays(a, mask)
+    return ops.masked_scatter(data, where, source)
+
+
 @adapts("nonzero", traced=False)
 def nonzero(a: Any, *, as_tuple: bool = False) -> Any:
     found = eager.argwhere(a)

@@ -102,7 +102,9 @@ def lu_solve_of(b: Any, packed: Any, pivots: Any) -> Any:
     return lu_solve(packed, pivots, b)
 
 
-table({"geqrf": ops.geqrf, "linalg.householder_product": ops.householder_product})
+table(
+    {"matrix_exp": ops.matrix_exp, "geqrf": ops.geqrf, "linalg.householder_product": ops.householder_product}
+)
 
 
 @adapts("ormqr")

@@ -164,6 +164,30 @@ def multilabel_margin_loss(a: Any, target: Any, *, reduction: str = "mean") -> A
     return np.reshape(found, a.shape[:-1]) if reduction == "none" else found
 
 
+@adapts(NN + "ctc_loss")
+def ctc_loss(
+    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0, reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Any:  # fmt: skip
+    lengths = [
+        np.astype(each if hasattr(each, "shape") else np.asarray(each), targets.dtype)
+        for each in (input_lengths, target_lengths)
+    ]
+    return ops.ctc_loss(
+        log_probs, targets, *lengths, blank=blank, reduction=reduction, zero_infinity=zero_infinity
+    )
+
+
+@adapts(NN + "triplet_margin_with_distance_loss")
+def triplet_margin_with_distance_loss(
+    a: Any, positive: Any, negative: Any, *, distance_function: Any = None, margin: float = 1.0, swap: bool = False,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    if distance_function is not None and type(distance_function).__name__ != "PairwiseDistance":
+        raise NotImplementedError("a distance of PyTorch's")
+    return triplet_margin_loss(a, positive, negative, margin=margin, swap=swap, reduction=reduction)
+
+
 @adapts(NN + "linear_cross_entropy")
 def linear_cross_entropy(
     a: Any, linear_weight: Any, target: Any, *, linear_bias: Any = None, weight: Any = None, reduction: str = "mean",

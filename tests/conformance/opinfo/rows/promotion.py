@@ -23,7 +23,7 @@ FLOATS = """
     special.modified_bessel_k1 special.ndtr special.ndtri special.scaled_modified_bessel_k0
     special.scaled_modified_bessel_k1 special.spherical_bessel_j0 special.xlog1py nn.functional.cosine_embedding_loss
     nn.functional.margin_ranking_loss nn.functional.poisson_nll_loss nn.functional.softsign nn.functional.tanhshrink
-    nn.functional.triplet_margin_loss
+    nn.functional.triplet_margin_loss nn.functional.triplet_margin_with_distance_loss
 """
 """Operators whose results are floats, too."""
 

@@ -233,6 +233,8 @@ def _places(bitorder: str) -> Any:
 def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
     """Of positions inside the shape; the first place takes what lies beyond, where numpy raises."""
     dims = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not dims:
+        return ()
     rest, found = to(tensor(indices), np.int64), []
     for extent in dims[:0:-1] if order == "C" else dims[:-1]:
         found.append(np.remainder(rest, extent))
