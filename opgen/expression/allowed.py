@@ -67,7 +67,8 @@ METHODS: Final = _words(
 DOTTED: Final = frozenset(
     ["np.lib.stride_tricks.sliding_window_view"]
     + [f"np.linalg.{name}" for name in ("cholesky", "det", "eigvalsh", "inv", "norm", "pinv", "qr", "solve")]
-    + ["np.fft.fft", "np.fft.ifft"]
+    + [f"np.fft.{name}" for name in ("fft", "fftn", "ifft", "ifftn", "rfft", "rfftn", "irfft", "irfftn")]
+    + [f"np.fft.{name}" for name in ("hfft", "ihfft", "fftshift", "ifftshift", "fftfreq", "rfftfreq")]
     + [
         f"np.{ufunc}.{method}"
         for ufunc in (

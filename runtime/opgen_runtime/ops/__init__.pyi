@@ -97,6 +97,7 @@ from ._cosine_embedding_loss import cosine_embedding_loss as cosine_embedding_lo
 from ._cosine_similarity import cosine_similarity as cosine_similarity
 from ._count_nonzero import count_nonzero as count_nonzero
 from ._crop_and_resize import crop_and_resize as crop_and_resize
+from ._crop_or_pad import crop_or_pad as crop_or_pad
 from ._cross_entropy import cross_entropy as cross_entropy
 from ._cross_entropy_with_logits import cross_entropy_with_logits as cross_entropy_with_logits
 from ._ctc_loss import ctc_loss as ctc_loss
@@ -139,6 +140,10 @@ from ._fast_erf import fast_erf as fast_erf
 from ._fast_exp import fast_exp as fast_exp
 from ._fast_softmax import fast_softmax as fast_softmax
 from ._fast_tanh import fast_tanh as fast_tanh
+from ._fft import fft as fft
+from ._fftfreq import fftfreq as fftfreq
+from ._fftn import fftn as fftn
+from ._fftshift import fftshift as fftshift
 from ._floor import floor as floor
 from ._floor_divide import floor_divide as floor_divide
 from ._floor_mod import floor_mod as floor_mod
@@ -169,6 +174,7 @@ from ._greater_equal import greater_equal as greater_equal
 from ._grid_sample import grid_sample as grid_sample
 from ._group_norm import group_norm as group_norm
 from ._gru import gru as gru
+from ._half_spectrum import half_spectrum as half_spectrum
 from ._hamming_window import hamming_window as hamming_window
 from ._hann_window import hann_window as hann_window
 from ._hard_sigmoid import hard_sigmoid as hard_sigmoid
@@ -178,6 +184,7 @@ from ._hardtanh import hardtanh as hardtanh
 from ._heaviside import heaviside as heaviside
 from ._hermite_polynomial_h import hermite_polynomial_h as hermite_polynomial_h
 from ._hermite_polynomial_he import hermite_polynomial_he as hermite_polynomial_he
+from ._hfft import hfft as hfft
 from ._hinge_embedding_loss import hinge_embedding_loss as hinge_embedding_loss
 from ._hinge_loss import hinge_loss as hinge_loss
 from ._householder_product import householder_product as householder_product
@@ -187,11 +194,17 @@ from ._i0 import i0 as i0
 from ._i0e import i0e as i0e
 from ._i1 import i1 as i1
 from ._i1e import i1e as i1e
+from ._ifft import ifft as ifft
+from ._ifftn import ifftn as ifftn
+from ._ifftshift import ifftshift as ifftshift
+from ._ihfft import ihfft as ihfft
 from ._im2col import im2col as im2col
 from ._imag import imag as imag
 from ._instance_norm import instance_norm as instance_norm
 from ._inv import inv as inv
 from ._invert_permutation import invert_permutation as invert_permutation
+from ._irfft import irfft as irfft
+from ._irfftn import irfftn as irfftn
 from ._isclose import isclose as isclose
 from ._isfinite import isfinite as isfinite
 from ._isinf import isinf as isinf
@@ -300,6 +313,7 @@ from ._ones import ones as ones
 from ._ones_like import ones_like as ones_like
 from ._ormqr import ormqr as ormqr
 from ._pad import pad as pad
+from ._pairs_of_spectrum import pairs_of_spectrum as pairs_of_spectrum
 from ._pairwise_distance import pairwise_distance as pairwise_distance
 from ._peephole_lstm import peephole_lstm as peephole_lstm
 from ._poisson_nll_loss import poisson_nll_loss as poisson_nll_loss
@@ -334,6 +348,9 @@ from ._resize2d import resize2d as resize2d
 from ._resize3d import resize3d as resize3d
 from ._reverse import reverse as reverse
 from ._reverse_sequence import reverse_sequence as reverse_sequence
+from ._rfft import rfft as rfft
+from ._rfftfreq import rfftfreq as rfftfreq
+from ._rfftn import rfftn as rfftn
 from ._right_shift import right_shift as right_shift
 from ._rms_norm import rms_norm as rms_norm
 from ._rnn import rnn as rnn
@@ -377,6 +394,8 @@ from ._sort import sort as sort
 from ._space_to_batch_nd import space_to_batch_nd as space_to_batch_nd
 from ._space_to_depth import space_to_depth as space_to_depth
 from ._sparse_to_dense import sparse_to_dense as sparse_to_dense
+from ._spectrum_adjoint import spectrum_adjoint as spectrum_adjoint
+from ._spectrum_of_pairs import spectrum_of_pairs as spectrum_of_pairs
 from ._spherical_bessel_j0 import spherical_bessel_j0 as spherical_bessel_j0
 from ._split import split as split
 from ._sqrt import sqrt as sqrt

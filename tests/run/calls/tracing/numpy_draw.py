@@ -61,7 +61,8 @@ def _difference(mine: Any, theirs: Any) -> str | None:
     x, y = np.asarray(mine), np.asarray(theirs)
     if (x.dtype, x.shape) != (y.dtype, y.shape):
         return f"{x.dtype}{x.shape}, not {y.dtype}{y.shape}"
-    tolerance = 3e-6 if y.dtype == np.float32 else 2e-3 if y.dtype == np.float16 else 1e-12
+    part = y.real.dtype
+    tolerance = 3e-6 if part == np.float32 else 2e-3 if part == np.float16 else 1e-12
     if y.dtype.kind in "fc":
         same = np.allclose(x, y, rtol=tolerance, atol=tolerance, equal_nan=True)
     else:

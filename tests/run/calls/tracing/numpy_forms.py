@@ -19,9 +19,10 @@ VALUES = {
     "n": np.array(3),
     "m": np.array(0.5),
     "z": np.array([[0.0, -0.0, np.inf], [-np.inf, np.nan, -1.5]]),
+    "x": ARRAYS["a"] + 1j * ARRAYS["b"],
 }
 """Besides those of the table: `t` has three axes, `n` and `m` none, `e` no element; `f` is float32, `u` uint8, `k`
-int16; `z` has infinities and zeros."""
+int16; `z` has infinities and zeros, `x` is complex."""
 
 _UNARY = "(f) | (i) | (u) | (k) | (c) | (e) | (m) | (z) | (t[0, :, ::2]) | (f, dtype=np.float64)"
 _BINARY = """
@@ -63,6 +64,17 @@ _CUT = "(t, 2, 0) | (t, [1, 2], axis=1) | (t, [1, 5], 1) | (t, 3, axis=3) | (t, 
 _OF_TWO = "(a, v) | (v, w) | (f, i[0]) | (i[0], j[1]) | (c[0], d[1]) | (n, v) | (m, n) | (t, v) | (a, s)"
 _OF_POLYNOMIALS = "(v, w[:1]) | (i[0], j[0]) | (f[0], v) | (v, 2.0)"
 _SET_OF_MATRICES = "(np.stack([s, s + 1])) | (np.astype(s, np.float32)) | (i[:, :2]) | (a) | (v)"
+
+_LINE = """
+    (x) | (t) | (f) | (i) | (u) | (c) | (x, 5) | (x, 2, 0) | (t, axis=1) | (x, norm='ortho') | (t, 5, 0, 'forward')
+    (np.astype(x, np.complex64), n=4) | (x, axis=2) | (a, 0) | (a, -1) | (n) | (a, norm='two')
+    (e) | (e, axis=0) | (a, axis=0, norm='backward') | (a[:, :1])
+"""
+_LINES = """
+    (x) | (t) | (f) | (i) | (v) | (t, axes=(0, 2)) | (t, (2, 5), (2, 0)) | (x, (4, 4), norm='ortho')
+    (x, axes=(1, 0), norm='forward') | (t, axes=(1, 1)) | (t, (-1, 3), axes=(0, 1)) | (t, (2,), axes=(0, 1))
+    (np.astype(x, np.complex64), axes=(0,)) | (x, axes=()) | (n) | (x, axes=(0, 2)) | (e) | (t, (2, 0), (0, 1))
+"""
 
 FORMS: dict[str, str] = {
     "sum prod": _REDUCTION + " | " + _SUMMED + " | " + _MASKED,
@@ -278,6 +290,10 @@ FORMS: dict[str, str] = {
     "size": "(t, 1) | (t, (0, 1)) | (a, 2)",
     "sinc i0": "(z[:1, :2]) | (f) | (i) | (m) | (e)",
     "matrix_transpose": "(t) | (i) | (v)",
+    "fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft": _LINE,
+    "fft.fft fft.rfft fft.irfft fft.hfft": "(np.astype(a, np.float16))",
+    "fft.fftn fft.ifftn fft.rfftn fft.irfftn fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2": _LINES,
+    "fft.fftshift fft.ifftshift": "(x) | (t) | (t, axes=1) | (i, (0, 1)) | (a, axes=2) | (t, axes=(1, 1))",
     "linalg.cholesky": """
         (np.eye(3) + s * 0.01 + s.T * 0.01, upper=True) | (np.stack([np.eye(2) * m, np.eye(2)])) | (a) | (v)
     """,

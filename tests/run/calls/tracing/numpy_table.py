@@ -75,7 +75,10 @@ CALLS = {
         tensorinv(s, 1) | tensorsolve(s, v) | norm(a, 1) | outer(v, w) | matrix_norm(a, ord=np.inf)
         tensordot(a, s, axes=1) | trace(s) | vecdot(a, b) | vector_norm(a, axis=1)
     """,
-    "np.fft": "fftshift(v) | ifftshift(v)",
+    "np.fft": """
+        fft(v) | ifft(v) | rfft(a) | irfft(a) | hfft(a) | ihfft(a) | fft2(a) | ifft2(a) | rfft2(a) | irfft2(a)
+        fftn(s) | ifftn(s) | rfftn(s) | irfftn(s) | fftshift(v) | ifftshift(v)
+    """,
 }
 _SIZES = "the shape of what it gives depends on the values of elements"
 _WRITES = "it writes to its argument, and nothing can be written to while a function is traced"
@@ -131,8 +134,7 @@ REASONS = {
         busday_count busday_offset datetime_as_string datetime_data is_busday isnat
     """,
     _COMPLEX: """
-        fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn eig eigvals
-        roots sort_complex
+        eig eigvals roots sort_complex
     """,
     _DECOMPOSES: """
         eigh eigvalsh lstsq matrix_rank pinv svd svdvals

@@ -15,7 +15,7 @@ ufuncs.py       the table of numpy's ufuncs
 functions.py    the table of numpy's functions, filled by
                 reductions.py, shaping.py, elements.py, algebra.py,
                 rearranging.py, padding.py, selecting.py, statistics.py, quantiles.py, histograms.py, ordered.py,
-                without_nan.py, sequences.py, vectors.py, norms.py, linear_algebra.py (made of those)
+                without_nan.py, sequences.py, vectors.py, norms.py, linear_algebra.py, transforms.py (made of those)
 indexing.py     tensor[...]
 
 What gradients and loops need is imported with their first use: few functions have either.

@@ -25,6 +25,7 @@ OF_COMPLEX: Final = frozenset({
     "moveaxis", "ndim", "ones_like", "permute_dims", "ravel", "real", "repeat", "reshape", "roll", "rollaxis",
     "rot90", "shape", "size", "split", "squeeze", "stack", "sum", "swapaxes", "take", "tile", "transpose",
     "tril", "triu", "unstack", "vsplit", "vstack", "where", "zeros_like",
+    "fft", "fft2", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "irfft", "irfft2", "irfftn",
 })  # fmt: skip
 """numpy's functions and methods that take complex arrays; of the others no formula was written for these."""
 

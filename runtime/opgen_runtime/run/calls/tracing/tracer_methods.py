@@ -18,6 +18,7 @@ from . import padding as padding
 from . import quantiles as quantiles
 from . import reductions as reductions
 from . import sequences as sequences
+from . import transforms as transforms
 from . import vectors as vectors
 from . import without_nan as without_nan
 from .functions import METHODS, array_function
