@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ....base.arith import Expr, cast, const
+from ....base.arith import Const, Expr, cast, const
 from ....base.errors import LanguageError
 from ....base.vocabulary import DType
 from ..construct import data_axes
@@ -61,10 +61,18 @@ def pullback(
 
 def kind_of(adjoint: Tensor | None) -> str:
     """How an adjoint is computed: `zero`, `gather`, or `update` where data decides what is added where."""
-    if adjoint is None:
+    if adjoint is None or _is_zero(adjoint):
         return "zero"
     own = [tensor for tensor in tensor_order([adjoint]) if tensor.name.startswith("d_")]
     return "update" if any(isinstance(tensor.op, Update) for tensor in own) else "gather"
+
+
+def _is_zero(tensor: Tensor) -> bool:
+    """Whether all elements are the constant 0, or copies of it."""
+    if not isinstance(tensor.op, Compute):
+        return False
+    body = tensor.op.body
+    return _is_zero(body.tensor) if isinstance(body, Read) else isinstance(body, Const) and body.value == 0
 
 
 def operations(outputs: Sequence[Tensor]) -> list[tuple[Operation, list[Tensor]]]:
