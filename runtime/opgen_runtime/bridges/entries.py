@@ -163,7 +163,7 @@ class _Family:
             made = self._made(types, extents)
         return None if made is None else made.at(shapes)
 
-    def _fitting(self, shapes: Sequence[tuple[int, ...]]) -> Kernel | None:
+    def _fitting(self, shapes: tuple[tuple[int, ...], ...]) -> Kernel | None:
         with _lock:
             known = list(self._symbolic)
         for kernel in known:
