@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ....base.arith.expr import Call, Const, Expr, Var
+from ....base.arith.expr import Binary, Call, Const, Expr, Var
+from ....base.arith.intrinsics import ELEMENT_FUNCTIONS
 from ....base.arith.visit import is_size
+from ....base.target import GENERIC
+from ....base.vocabulary import INDEX
 from ..nodes.stmt import (
     Allocate,
     Block,
@@ -27,13 +30,17 @@ from ..nodes.stmt import (
 from ..nodes.visit import children
 
 _UNKNOWN_EXTENT: Final = 16
-_CALL_COST: Final = 8  # a transcendental function against an addition
+# In operations: loop IR is of no machine, so the costs are those of the generic one.
+_FUNCTION, _DIVISION = (round(GENERIC.cycles[name]) for name in ("function", "division"))
+_DIVISIONS: Final = ("div", "floordiv", "floormod", "truncdiv")
 _NOTHING: Final[Mapping[Var, int]] = {}
 
 
 def iteration_cost(stmt: Stmt, known: Mapping[Var, int] = _NOTHING) -> int | Expr:
     """Element operations of one run of `stmt`, an expression of its symbolic dims.
 
+    The unit is that of `Machine.cycles`: an addition is one, a division and a function are what they
+    are on the generic machine.
     A loop of unknown extent counts as a short one; `known` are variables whose values are.
     """
     match stmt:
@@ -100,7 +107,10 @@ def _expression_cost(roots: tuple[Expr, ...]) -> int:
         if isinstance(node, Ramp | Splat):
             lanes = max(lanes, node.lanes)
         elif isinstance(node, Call):
-            operations += _CALL_COST
+            function = ELEMENT_FUNCTIONS.get(node.name)
+            operations += 1 if function is None or function.cheap else _FUNCTION
+        elif isinstance(node, Binary) and node.op in _DIVISIONS and node.dtype is not INDEX:
+            operations += _DIVISION
         elif isinstance(node, Load) or node.children():
             operations += 1
         stack.extend(node.children())
