@@ -34,6 +34,8 @@ def _least(function: Function) -> dict[Var, int]:
     """The least of each dim that is a whole dim of an operand."""
     sizes = list(sizes_of(function.params))
     bound = dict.fromkeys([dim for dim in sizes if isinstance(dim, Var)])
+    if not bound:
+        return {}
     held: list[Expr] = [ge(size, 0) for size in sizes if not isinstance(size, Var)]
     held += [each.condition for each in shape_preconditions(function)]
     known = Analyzer()
