@@ -14,6 +14,7 @@ from onnx import numpy_helper, parser
 
 import opgen_runtime as rt
 from opgen_runtime import ir
+from opgen_runtime.errors import OpgenError
 from opgen_runtime.frontend.onnx import UnsupportedOperatorError, load
 
 PAGE = Path(__file__).parents[3] / "docs" / "onnx.md"
@@ -29,6 +30,7 @@ OPEN = {
     "Cast": "y = Cast <to = 1> (x)",
     "CenterCropPad": "y = CenterCropPad <axes = [2, 3]> (x, pair)",
     "Clip": "y = Clip (x)",
+    "Compress, an open axis": "c = Greater (some, half)  y = Compress <axis = 2> (x, c)",
     "Compress, a constant condition": "c = Greater (four, two_floats)  y = Compress <axis = 1> (x, c)",
     "Concat": "y = Concat <axis = 2> (x, x)",
     "ConstantOfShape": "s = Shape (x)  y = ConstantOfShape (s)",
@@ -169,6 +171,7 @@ CONSTANTS = {
     "half": np.float32(0.5),
     "yes": np.array(True),
     "two_floats": np.array([0, 1, 2, 0], np.float32),
+    "some": np.array([1, 0, 1, 0], np.float32),
     "lengths": np.array([1, 1, 1, 1]),
     "start": np.array(0),
     "step": np.array(1),
@@ -196,6 +199,7 @@ COMPUTED = [
     "AveragePool, ceil_mode",
     "CenterCropPad",
     "Compress, a constant condition",
+    "Compress, an open axis",
     "Conv, auto_pad, steps of two",
     "DeformConv",
     "Dropout, in training",
@@ -234,6 +238,12 @@ def test_programs_of_open_dims_give_what_static_ones_do(name: str) -> None:
         x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
         wanted = rt.build(*loaded(OPEN[name], shape)).run([x])
         np.testing.assert_allclose(program.run([x]), wanted, rtol=1e-5, atol=1e-6)  # type: ignore[arg-type]
+
+
+def test_axes_without_what_a_constant_condition_chooses_are_refused() -> None:
+    program = rt.build(*loaded(OPEN["Compress, an open axis"]))
+    with pytest.raises(OpgenError, match="h - 3"):
+        program.run([np.zeros((4, 4, 2, 5), np.float32)])
 
 
 @pytest.mark.parametrize("name", SPECIALISED)

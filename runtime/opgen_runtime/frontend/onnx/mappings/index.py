@@ -135,13 +135,17 @@ def _vector(x: Expr) -> Expr:
 
 @converts("Compress", since=9)
 def compress(x: Expr, condition: Expr, *, axis: int | None = None, node: NodeView) -> Expr:
-    """Conditions beyond the end of the axis choose nothing."""
+    """Conditions beyond the end of the axis choose nothing; an open axis is taken to have all that constants choose."""
     if axis is None:
         x, axis = reshape(x, (math.prod(sizes(x)),)), 0
     axis = axis_of(axis, ndim(x))
     (count,) = exactly(condition, 1)
     if isinstance(condition, Constant):
-        return op.take(x, np.flatnonzero(condition.data[: extent(x, axis)]), axis=axis)
+        chosen, size = np.flatnonzero(condition.data), sizes(x)[axis]
+        if isinstance(size, int):
+            return op.take(x, chosen[chosen < size], axis=axis)
+        node.assume(size - int(chosen.max(initial=-1)) - 1)
+        return op.take(x, chosen, axis=axis)
     places = node.concrete(op.argwhere(take_slice(condition, 0, 0, min(count, extent(x, axis)))))
     return op.take(x, reshape(places, (extent(places, 0),)), axis=axis)
 
