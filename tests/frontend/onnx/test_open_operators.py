@@ -14,7 +14,7 @@ from onnx import numpy_helper, parser
 
 import opgen_runtime as rt
 from opgen_runtime import ir
-from opgen_runtime.errors import OpgenError
+from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.frontend.onnx import UnsupportedOperatorError, load
 
 PAGE = Path(__file__).parents[3] / "docs" / "onnx.md"
