@@ -97,6 +97,15 @@ def test_index_maps_are_turned_around(
         assert te.to_text([found]).splitlines()[-1].partition(" = ")[2] == wanted
 
 
+def test_which_variable_is_left_over_does_not_hang_on_addresses() -> None:
+    """s = a + b of two variables with one name and one extent: the first becomes the loop, wherever they lie."""
+    for _ in range(64):
+        (a, b), s = (Var(INDEX, "k"), Var(INDEX, "k")), Var(INDEX, "s")
+        found = invert([a + b], [(s, 9)], {a: 5, b: 5})
+        (loop,) = found.loops
+        assert found.values[a] is loop.var, "the second became the loop"
+
+
 def test_every_index_map_has_the_inverse_that_enumeration_finds() -> None:
     """Random sums, quotients and remainders of up to three variables."""
     random = np.random.default_rng(1)

@@ -174,7 +174,8 @@ class _System:
                 else:
                     self._split(fine, large // small)
                 return
-        candidates = {v for e in equations for v in e.factors if v in self.unknown}
+        # in the order of the equations, not of addresses: several may have one name and extent
+        candidates = dict.fromkeys(v for e in equations for v in e.factors if v in self.unknown)
         self._loop(min(candidates, key=lambda var: (self.extents[var], var.name)))
 
     def _split(self, var: Var, width: int) -> None:
