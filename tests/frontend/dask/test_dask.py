@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -58,6 +60,15 @@ def test_a_chain_and_its_sum_are_one_task_a_chunk() -> None:
     assert function.explain(cut(25, 40)).tasks == 4 + 1
     names = {key[0].split("-")[0] for key in dict(function(cut(25, 40)).dask) if isinstance(key, tuple)}
     assert names == {"array", "tanh_multiply_exp_sum", "tanh_multiply_exp_sum_part"}
+
+
+def test_it_is_said_what_a_worker_has_no_memory_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers = {"a": {"memory_limit": 8192, "nthreads": 2}, "b": {"memory_limit": 0, "nthreads": 1}}
+    client = SimpleNamespace(scheduler_info=lambda n_workers: {"workers": workers})
+    monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(default_client=lambda: client))
+    found = D.chunked(ops.tanh).explain(cut(25, 40))
+    assert (found.limit, found.too_large) == (4096, ["tanh"])
+    assert D.chunked(ops.tanh).explain(cut(5, 40)).too_large == []
 
 
 def test_edges_are_sent_without_the_rest_of_their_chunks() -> None:

@@ -190,6 +190,9 @@ def test_what_it_costs() -> None:
         "    softmax_s      20 tasks    17.2 KiB     1.2 KiB  chunks 4 of 25, along 4 of 10\n"
         "    softmax        16 tasks    18.8 KiB     2.1 KiB  chunks 4 of 25 x 4 of 10"
     )
+    made = partition(program, [((25,) * 4, (10,) * 4)])
+    assert str(report(made, limit=2048)) == f"{found}\nmore than a task may have, 2.0 KiB: softmax"
+    assert report(made, limit=4096).too_large == []
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -42,10 +43,14 @@ class ChunkedFunction:
         return restored(apply(program, operands, self._joined or joined(rechunk)))
 
     def explain(self, *args: Any, **kwargs: Any) -> Report:
-        """The stages, how they are cut, their tasks, the bytes that these take of others, and the most that one has."""
+        """The stages, how they are cut, their tasks, the bytes that these take of others, and the most that one has.
+
+        With a client of a cluster, also which stages have tasks of more than a thread of its smallest worker may have.
+        """
         program, operands, _ = traced(self._function, args, kwargs, _is_array)
         grids = grids_of([as_dask(each) for each in operands])
-        return report(partition(program, grids, joined=True), Target.parse(TARGET))
+        made = partition(program, grids, joined=True)
+        return report(made, Target.parse(TARGET), task_limit())
 
     def __repr__(self) -> str:
         return f"<{getattr(self, '__name__', 'function')} on chunked arrays>"
@@ -64,6 +69,19 @@ compute_graph = ChunkedFunction
 def function(name: str) -> ChunkedFunction:
     """The op of that name on arrays of dask.  Raises CallError if there is none."""
     return ChunkedFunction(op_function(name))
+
+
+def task_limit() -> int | None:
+    """The bytes that each task may have on the cluster whose client is the current one; None without, or no limit."""
+    distributed = sys.modules.get("distributed")  # which a client has imported
+    if distributed is None:
+        return None
+    try:
+        workers = distributed.default_client().scheduler_info(n_workers=-1)["workers"].values()
+    except ValueError:  # there is no client
+        return None
+    limits = [int(each["memory_limit"]) // int(each["nthreads"]) for each in workers if each["memory_limit"]]
+    return min(limits, default=None)
 
 
 def _is_array(value: Any) -> bool:

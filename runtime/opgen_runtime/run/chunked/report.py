@@ -28,10 +28,11 @@ class StageReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The stages of a program over chunked arrays; prints as a table."""
+    """The stages of a program over chunked arrays; prints as a table.  `limit`: the bytes that a task may have."""
 
     name: str
     stages: Sequence[StageReport]
+    limit: int | None = None
 
     @property
     def tasks(self) -> int:
@@ -59,14 +60,23 @@ class Report:
             taken, peak = size_text(stage.nbytes), size_text(stage.peak)
             costs = f"{stage.tasks:6} tasks  {taken:>10}  {peak:>10}"
             lines.append(f"    {stage.name:{width}}  {costs}  chunks {cuts}{steps}")
+        if self.too_large:
+            lines.append(
+                f"more than a task may have, {size_text(self.limit or 0)}: {', '.join(self.too_large)}"
+            )
         return "\n".join(lines)
 
+    @property
+    def too_large(self) -> list[str]:
+        """The names of the stages of which a task has more than the limit."""
+        return [each.name for each in self.stages if self.limit is not None and each.peak > self.limit]
 
-def report(partition: Partition, target: Target | None = None) -> Report:
+
+def report(partition: Partition, target: Target | None = None, limit: int | None = None) -> Report:
     """What the stages cost, without computing any; `target`: of the tasks, the current one by default."""
     chosen = Target.current() if target is None else target
     stages = [_stage(partition, stage, chosen) for stage in partition.stages if stage.leader is None]
-    return Report(partition.program.name, stages)
+    return Report(partition.program.name, stages, limit)
 
 
 def _stage(partition: Partition, stage: Stage, target: Target) -> StageReport:
