@@ -4,8 +4,8 @@
 
 The project is generated in a scratch folder.  Each row computes both results and compares them; then the two run in
 turn, and of each the least time counts, so that both meet the same machine.  Compilation is not timed.  The forms of
-numpy stand in example_rows.py.  `--check` ends with 1 if an op is slower.  Processor time counts threads that wait,
-too: it goes with OPGEN_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1.
+numpy stand in example_rows.py and example_everyday_rows.py.  `--check` ends with 1 if an op is slower.  Processor time
+counts threads that wait, too: it goes with OPGEN_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.example_rows import ROWS, Arrays
+from benchmarks.example_everyday_rows import ROWS
+from benchmarks.example_rows import Arrays
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 BLOCK_SECONDS = 0.02  # of calls that are timed together

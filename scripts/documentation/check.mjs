@@ -19,6 +19,7 @@ if (!executablePath) {
   process.exit(1);
 }
 const ACCESSIBLE = 20; // pages that axe looks at
+const PATIENCE = 300000; // milliseconds that a page may take: a busy machine is no fault of the site
 const TYPES = {
   ".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".json": "application/json",
   ".svg": "image/svg+xml", ".png": "image/png", ".woff2": "font/woff2", ".xml": "text/xml", ".map": "application/json",
@@ -42,6 +43,7 @@ const pages = files.map((name) => "/" + name.slice(0, -"index.html".length));
 const { ops, names } = JSON.parse(await readFile(path.join(folder, "names.json"), "utf-8"));
 const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
 const page = await browser.newPage({ viewport: { width: 1300, height: 900 } });
+page.setDefaultTimeout(PATIENCE);
 
 const foreign = new Set(), errors = [], links = new Map(), anchors = new Map();
 page.on("request", (request) => {
@@ -73,7 +75,7 @@ async function firstResult(query) {
   await type("");
   await page.waitForFunction(() => !document.querySelector(".md-search-result__item"));
   await type(query);
-  const link = await page.waitForSelector(".md-search-result__item a", { timeout: 10000 }).catch(() => null);
+  const link = await page.waitForSelector(".md-search-result__item a").catch(() => null);
   return link && new URL(await link.evaluate((element) => element.href)).pathname;
 }
 

@@ -227,6 +227,21 @@ def test_a_cycle_that_is_no_recurrence_is_refused() -> None:
     assert caught.value.code == "cyclic"
 
 
+def of_two_extents(data, out):
+    n, _ = data.shape
+    c = _l.tensor("c", data.shape)
+    h = _l.tensor("h", (n + 1, data.shape[1]))
+    c.define(lambda t, j: data[t, j] + h[t, j])
+    h.define(lambda t, j: _l.select(_l.greater(t, 0), lambda: c[t - 1, j], lambda: 0))
+    out.define(lambda t, j: h[n, j])
+
+
+def test_states_of_two_extents_are_refused() -> None:
+    with pytest.raises(LanguageError, match="must have one extent; it has 5 and 6") as caught:
+        run(unary(of_two_extents), np.zeros((5, 3)))
+    assert caught.value.code == "cyclic"
+
+
 def scatter_add(data, out):
     out.define(lambda i: 0)
     for u in _l.loop(_l.range(data.shape[0])):

@@ -177,7 +177,7 @@ def _scan(
     positions, offsets = _scan_axes(group, edges)
     direction = _direction(group, offsets)
     order = _order_in_row(group, offsets)
-    extent = group[0].shape[positions[group[0]]]
+    extent = _common_extent(group, positions)
     states = {t: State(_axes(t), positions[t]) for t in order}
     scan = Scan(tuple(states.values()), extent, direction)
     made = {t: Tensor(t.name, t.shape, t.dtype, scan) for t in group}
@@ -186,6 +186,26 @@ def _scan(
         state.body = redirect(_body(tensor), inside)
         state.tensor = made[tensor]
     return made
+
+
+def _common_extent(group: list[Tensor], positions: Mapping[Tensor, int]) -> int | Expr:
+    """The extent of the scan axis, which all tensors have: a row of each is made in every step."""
+    first, *others = group
+    extent = first.shape[positions[first]]
+    for tensor in others:
+        own = tensor.shape[positions[tensor]]
+        if own != extent and not _is_zero(arith.sub(own, extent)):
+            raise LanguageError(
+                f"{first.name} and {tensor.name} are computed together along one axis, which must have one extent; "
+                f"it has {extent} and {own}",
+                "cyclic",
+            )
+    return extent
+
+
+def _is_zero(difference: Expr) -> bool:
+    found = arith.Analyzer().simplify(difference)
+    return isinstance(found, Const) and found.value == 0
 
 
 def _reads(body: Expr) -> Iterator[Read]:
