@@ -51,10 +51,12 @@ def is_of_tiles(stage: Stage) -> bool:
 
 
 def vector_axis(stage: Stage, axes: tuple[IterVar, ...], target: Target) -> IterVar | None:
-    """The axis for vectors: the last one that chooses nothing, if elements side by side on it are stored close to
-    each other.
+    """The axis for vectors: the last one that chooses nothing, if there is one (a scan's own is none), and elements
+    side by side on it are stored close to each other.
     """
-    column = next(axis for axis in reversed(stage.loop_axes) if axis not in axes)
+    column = next((axis for axis in reversed(stage.loop_axes) if axis not in axes), None)
+    if column is None:
+        return None
     after = stage.loop_axes[stage.loop_axes.index(column) + 1 :]
     return column if likely_extent(after) <= target.machine.max_stride else None
 
