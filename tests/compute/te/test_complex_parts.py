@@ -49,6 +49,34 @@ def test_a_sum_stays_one_reduction() -> None:
     assert "out[part]: float32[2] = sum(z[k, part] for k in range(3))" in te.to_text([real(total)])
 
 
+def test_a_matrix_product_is_a_real_one() -> None:
+    a, b = te.placeholder("a", (3, 4), "complex64"), te.placeholder("b", (4, 2), "complex64")
+    k = te.reduce_axis(4, "k")
+    product = te.compute(
+        "out",
+        (3, 2),
+        "complex64",
+        lambda i, j: te.reduce("sum", k, mul(te.read(a, i, k.var), te.read(b, k.var, j))),
+    )
+    assert te.to_text([real(product)]) == (
+        "a: float32[3, 4, 2]\n"
+        "b: float32[4, 2, 2]\n"
+        "out_turned[k, part, i1, part]: float32[4, 2, 2, 2] = b[k, i1, part] if part == 0 else "
+        "b[k, i1, 1] * -1.0 if part == 0 else b[k, i1, 0]\n"
+        "out[i0, i1, part]: float32[3, 2, 2] = "
+        "sum(a[i0, k, part_1] * out_turned[k, part_1, i1, part] for k in range(4) for part_1 in range(2))\n"
+    )
+
+
+def test_products_of_rows_are_summed_by_parts() -> None:
+    """No element would serve twice."""
+    k = te.reduce_axis(3, "k")
+    square = te.compute(
+        "out", (), "complex64", lambda: te.reduce("sum", k, mul(te.read(Z, k.var), te.read(Z, k.var)))
+    )
+    assert "turned" not in te.to_text([real(square)])
+
+
 def test_the_same_values() -> None:
     z = np.array([1 + 2j, -3 + 0.5j, 1j], np.complex64)
     out = te.compute("out", (3,), "complex64", lambda i: mul(te.read(Z, i), te.read(Z, 2 - i)))

@@ -37,6 +37,7 @@ from .build import (
 )
 from .closures import closure
 from .complex_arithmetic import modulus
+from .complex_functions import OF_COMPLEX
 from .conditions import conjuncts
 from .convert import register_range
 from .evaluate import evaluate_scalar, hinted
@@ -74,6 +75,7 @@ __all__ = [
     "DOT_PRODUCTS",
     "ELEMENT_FUNCTIONS",
     "INTRINSICS",
+    "OF_COMPLEX",
     "Analyzer",
     "Any",
     "AnyDim",

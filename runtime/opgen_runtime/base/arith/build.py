@@ -18,11 +18,11 @@ from .intrinsics import ELEMENT_FUNCTIONS, INTRINSICS, intrinsic
 from .literals import BOOLS, Operand, complex_number, const, literal, natural, operands, part
 from .semantics import binary, compare, complement
 
-_OF_COMPLEX: Final[dict[str, Callable[[Expr, Expr], Expr]]] = {}
+_OF_COMPLEX: Final[dict[str, Callable[..., Expr]]] = {}
 
 
-def register_complex(op: str, fn: Callable[[Expr, Expr], Expr]) -> None:
-    """Compute `op` of two complex numbers of one dtype by `fn`, from their parts."""
+def register_complex(op: str, fn: Callable[..., Expr]) -> None:
+    """Compute `op`, an operation or an element function, of complex numbers of one dtype by `fn`, from their parts."""
     _OF_COMPLEX[op] = fn
 
 
@@ -348,6 +348,8 @@ def call(name: str, *args: object) -> Expr:
     for a in args:
         values.append(operands(first, a, f"call {name} on")[1])
     dtype = first.dtype
+    if dtype.is_complex and name in _OF_COMPLEX:
+        return _OF_COMPLEX[name](*values)
     needed = row.why_not(dtype)
     if needed is not None:
         cast_to = "float32" if row.takes == "float" else "int32"

@@ -37,13 +37,13 @@ def _sub(x: Expr, y: Expr) -> Expr:
 
 
 def _mul(x: Expr, y: Expr) -> Expr:
-    (a, b), (c, d) = _parts(x), _parts(y)
+    (a, b), (c, d) = parts(x), parts(y)
     return complex_number(sub(mul(a, c), mul(b, d)), add(mul(a, d), mul(b, c)))
 
 
 def _div(x: Expr, y: Expr) -> Expr:
     """By the greater part of the divisor; by zero each part of `x` is divided by 0."""
-    (a, b), (c, d) = _parts(x), _parts(y)
+    (a, b), (c, d) = parts(x), parts(y)
     real_size, imag_size = real_call("abs", c), real_call("abs", d)
     is_zero = logical_and(eq(real_size, 0.0), eq(imag_size, 0.0))
     ratio = div(d, c)
@@ -52,16 +52,16 @@ def _div(x: Expr, y: Expr) -> Expr:
     ratio = div(c, d)
     scale = div(1.0, add(d, mul(c, ratio)))
     by_imag = mul(add(mul(a, ratio), b), scale), mul(sub(mul(b, ratio), a), scale)
-    parts = [
+    quotients = [
         select(is_zero, div(whole, real_size), select(ge(real_size, imag_size), first, second))
         for whole, first, second in zip((a, b), by_real, by_imag, strict=True)
     ]
-    return complex_number(*parts)
+    return complex_number(*quotients)
 
 
 def modulus(x: Expr) -> Expr:
     """The absolute value, without overflow: infinite where one part is, even beside NaN (C99, Annex G)."""
-    sizes = [real_call("abs", each) for each in _parts(x)]
+    sizes = [real_call("abs", each) for each in parts(x)]
     high, low = maximum(*sizes), minimum(*sizes)
     ratio = div(low, high)
     length = mul(high, real_call("sqrt", add(mul(ratio, ratio), 1.0)))
@@ -69,7 +69,8 @@ def modulus(x: Expr) -> Expr:
     return select(infinite, const(math.inf, high.dtype), select(eq(high, 0.0), high, length))
 
 
-def _parts(x: Expr) -> tuple[Expr, Expr]:
+def parts(x: Expr) -> tuple[Expr, Expr]:
+    """The real and the imaginary part."""
     return part(x, 0), part(x, 1)
 
 

@@ -20,6 +20,7 @@ from .weak import Value, Weak, as_expr, describe, kind_of, lift
 
 MAX_STATIC_BITS = 4096  # no honest dim or attr comes near; stops runaway static arithmetic
 MAX_STATIC_LENGTH = 1 << 20
+MAX_COMPLEX_FACTORS = 99  # powers of complex numbers that are products, as numpy's are
 
 
 def _numbers(name: str, *values: Value) -> bool:
@@ -173,7 +174,10 @@ def trunc_mod(a: Value, b: Value) -> Value:
 
 
 def power(a: Value, b: Value) -> Value:
-    """`a ** b`: floats by `pow`; ints to a static exponent of at least 0 by multiplication (wrapping)."""
+    """`a ** b`: floats by `pow`; ints to a static exponent of at least 0 by multiplication (wrapping).
+
+    Complex numbers to a static int by multiplication, to others by logarithm.
+    """
     if _numbers("**", a, b):
         if isinstance(a, int) and isinstance(b, int) and b >= 0 and a.bit_length() * b > MAX_STATIC_BITS:
             raise LanguageError(f"static {a} ** {b} is past the limit of {MAX_STATIC_BITS} bits", "too-large")
@@ -184,6 +188,9 @@ def power(a: Value, b: Value) -> Value:
         if isinstance(result, complex):
             raise LanguageError(f"static {a} ** {b} is not real", "value")
         return result
+    if isinstance(a, Expr) and a.dtype.is_complex and type(b) is int and abs(b) <= MAX_COMPLEX_FACTORS:
+        product = _int_power(a, abs(b))
+        return product if b >= 0 else lift(arith.div, 1.0, product)
     if any(not isinstance(value, Expr) and kind_of(value) == "float" for value in (a, b)):
         a, b = _float_of(a), _float_of(b)
     if (isinstance(a, Expr) and a.dtype.is_int) or (isinstance(b, Expr) and b.dtype.is_int):
@@ -292,7 +299,8 @@ def intrinsic(name: str, *args: Value) -> Value:
             )
     values = tuple(_float_of(v) if of_floats else v for v in args)
     for value in values:
-        needed = row.why_not(value.dtype) if isinstance(value, Expr) else None
+        of_complex = isinstance(value, Expr) and value.dtype.is_complex and name in arith.OF_COMPLEX
+        needed = row.why_not(value.dtype) if isinstance(value, Expr) and not of_complex else None
         if needed is not None and row.takes != "number":
             hint = "; use cast" if of_floats else ""
             raise DTypeError(f"{name} takes {needed.split()[1]}s, found {value.dtype}{hint}")

@@ -73,6 +73,9 @@ def _sorted(function: str, x: Value, axis: Value, descending: Value, count: Valu
     length = extent if count is None else _count(function, count, extent)
     positions = function == "argsort"
     own = handle.inferred_dtype() if isinstance(handle, Defined) else handle.dtype
+    if own is not None and own.is_complex:
+        text = f"`{function}` of {own} values, which have no order; sort abs(x) or real(x)"
+        raise LanguageError(text, "dtype")
     shape = (*handle.shape[:at], length, *handle.shape[at + 1 :])
     order = _Order(partial(_stored, builder, handle), at, descending, positions)
     name = f"{handle.name}_{'order' if positions else 'sorted'}"

@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ...base.arith import Complex, Const, Expr, Part, Select, Var, const, eq, identical, post_order, select
+from ...base.arith import Complex, Expr, Part, Select, const, identical, post_order, select
 from ...base.errors import LoweringError
 from ...base.vocabulary import INDEX
+from .complex_pairs import PARTS, Pair, contraction, joined, part_axis
 from .graph import Statement, expressions, tensor_order
 from .tensor import (
     Compute,
@@ -33,8 +34,6 @@ from .tensor import (
     Update,
 )
 
-Pair = tuple[Expr, Expr]
-PARTS: Final = 2
 _BY_PARTS: Final = ("sum", "first")  # reductions that are those of each part
 
 
@@ -67,10 +66,6 @@ def _mentions_complex(op: Operation) -> bool:
     return any(node.dtype.is_complex for body in bodies for node in post_order(body))
 
 
-def _part_axis() -> IterVar:
-    return IterVar(Var(INDEX, "part"), PARTS)
-
-
 def _real(tensor: Tensor, made: Mapping[Tensor, Tensor]) -> Tensor:
     """The tensor over the tensors of `made`, with an axis of parts where it is complex."""
     op = tensor.op
@@ -81,7 +76,7 @@ def _real(tensor: Tensor, made: Mapping[Tensor, Tensor]) -> Tensor:
             else tensor
         )
     if isinstance(op, Compute):
-        axes, body = _defined(op.axes, op.body, made)
+        axes, body = _defined(tensor.name, op.axes, op.body, made)
         return (
             tensor if body is op.body else _as_real(tensor, Compute(axes, body, tag=op.tag, attrs=op.attrs))
         )
@@ -107,9 +102,7 @@ def _as_real(tensor: Tensor, op: Operation) -> Tensor:
 
 def _scan(scan: Scan, made: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
     """The states of a scan, its old tensors to its new ones."""
-    axes = [
-        (*s.axes, _part_axis()) if s.tensor and s.tensor.dtype.is_complex else s.axes for s in scan.states
-    ]
+    axes = [(*s.axes, part_axis()) if s.tensor and s.tensor.dtype.is_complex else s.axes for s in scan.states]
     states = tuple(State(a, s.scan_axis) for a, s in zip(axes, scan.states, strict=True))
     fresh = Scan(states, scan.extent, scan.direction, tag=scan.tag)
     own: dict[Tensor, Tensor] = {}
@@ -120,19 +113,20 @@ def _scan(scan: Scan, made: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
     for old, new in zip(scan.states, states, strict=True):
         assert old.body is not None
         parts = by_parts(old.body, every)
-        new.body = _joined(parts, new.axes[-1].var) if isinstance(parts, tuple) else parts
+        new.body = joined(parts, new.axes[-1].var) if isinstance(parts, tuple) else parts
     return own
 
 
 def _defined(
-    axes: tuple[IterVar, ...], body: Expr, made: Mapping[Tensor, Tensor]
+    name: str, axes: tuple[IterVar, ...], body: Expr, made: Mapping[Tensor, Tensor]
 ) -> tuple[tuple[IterVar, ...], Expr]:
     """The axes and the body of a definition; of a complex one with the axis of parts."""
     parts = by_parts(body, made)
     if not isinstance(parts, tuple):
         return axes, parts
-    axis = _part_axis()
-    return (*axes, axis), _joined(parts, axis.var)
+    axis = part_axis()
+    product = contraction(name, axes, parts, axis.var)
+    return (*axes, axis), joined(parts, axis.var) if product is None else product
 
 
 def _statements(statements: tuple[Statement, ...], made: Mapping[Tensor, Tensor]) -> tuple[Statement, ...]:
@@ -209,43 +203,3 @@ def _reduced(node: Reduce, children: Sequence[Expr]) -> Reduce:
     made = node.rebuild(children)
     assert isinstance(made, Reduce)
     return replace(made, dtype=children[0].dtype)
-
-
-def _joined(parts: Pair, place: Var) -> Expr:
-    """The part at `place`: one expression where both differ in the place that they read alone."""
-    done: dict[tuple[int, int], Expr] = {}
-
-    def joined(a: Expr, b: Expr) -> Expr:
-        key = (id(a), id(b))
-        if key not in done:
-            done[key] = _join(a, b)
-        return done[key]
-
-    def _join(a: Expr, b: Expr) -> Expr:
-        if a is b:
-            return a
-        if isinstance(a, Read) and isinstance(b, Read) and _reads_parts(a, b):
-            return Read(a.dtype, a.tensor, (*a.indices[:-1], place))
-        if isinstance(a, Select) and isinstance(b, Select) and a.condition is b.condition:
-            return select(a.condition, joined(a.then, b.then), joined(a.otherwise, b.otherwise))
-        if isinstance(a, Reduce) and isinstance(b, Reduce) and _differ_in_value(a, b):
-            return replace(a, value=joined(a.value, b.value))
-        return select(eq(place, 0), a, b)
-
-    return joined(*parts)
-
-
-def _differ_in_value(a: Reduce, b: Reduce) -> bool:
-    """Whether these reduce other values over the same axes."""
-    return (
-        a.combiner == b.combiner
-        and identical(a.axes, b.axes)
-        and identical(a.children()[1:], b.children()[1:])
-    )
-
-
-def _reads_parts(a: Read, b: Read) -> bool:
-    """Whether these are the real and the imaginary part of one element."""
-    if a.tensor is not b.tensor or not a.indices or not identical(a.indices[:-1], b.indices[:-1]):
-        return False
-    return [end.value for end in (a.indices[-1], b.indices[-1]) if isinstance(end, Const)] == [0, 1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....base.arith import Expr
-from ....base.errors import ShapeError
+from ....base.errors import DTypeError, ShapeError
 from ....base.vocabulary import INT64, DType
 from ..contract import verify_tensor
 from ..tensor import Sort, Tensor
@@ -54,6 +54,8 @@ def _sorted(
 ) -> Tensor:
     if not -data.ndim <= axis < data.ndim:
         raise ShapeError(f"{name}: {data.name} has {data.ndim} dims, there is no axis {axis}")
+    if data.dtype.is_complex:
+        raise DTypeError(f"{name}: {data.dtype} values have no order; sort abs(x) or real(x)")
     at = axis % data.ndim
     extent = data.shape[at] if count is None else count
     shape = (*data.shape[:at], extent, *data.shape[at + 1 :])
