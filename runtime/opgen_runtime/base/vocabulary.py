@@ -25,8 +25,8 @@ class DType(str):
 
     # Attributes, not properties: these are read hundreds of thousands of times while declarations are checked.
     __slots__ = (
-        "bits", "float_format", "highest", "is_bool", "is_complex", "is_extension", "is_float", "is_int", "is_signed",
-        "is_storage", "kind", "lowest", "onnx",
+        "bits", "float_format", "highest", "is_bool", "is_complex", "is_extension", "is_float", "is_inexact",
+        "is_int", "is_signed", "is_storage", "kind", "lowest", "onnx",
     )  # fmt: skip
     kind: str  # "b" bool, "i" signed, "u" unsigned, "f" float, "c" complex
     bits: int  # width of one element in memory
@@ -36,6 +36,7 @@ class DType(str):
     is_bool: bool
     is_complex: bool  # a pair in memory: the real part, then the imaginary one
     is_float: bool
+    is_inexact: bool  # of floats and complex numbers, which have gradients
     is_int: bool  # of signed and unsigned integers and of `index`, not of bool
     is_signed: bool  # of signed integers and of `index`
     is_storage: bool  # of floats of storage alone: computed in float32 and rounded once (`te.widen`)
@@ -169,7 +170,7 @@ def _intern(
     made.kind, made.bits, made.float_format, made.is_extension = kind, bits, float_format, extension
     made.onnx = onnx
     made.is_bool, made.is_float, made.is_int = kind == "b", kind == "f", kind in "iu"
-    made.is_complex = kind == "c"
+    made.is_complex, made.is_inexact = kind == "c", kind in "fc"
     made.is_signed, made.is_storage = kind == "i", kind == "f" and bits < 32
     made.lowest, made.highest = _span(kind, bits, float_format)
     _INTERNED[name] = made

@@ -186,7 +186,7 @@ def _pattern(base: OpDeclaration, attrs: Attrs, types: Sequence[Type]) -> OpPatt
 
 def _declaration(base: OpDeclaration) -> OpDeclaration:
     signature = base.signature
-    inputs = tuple([Input(i.name, None, "any", i.doc, i.optional, i.variadic) for i in signature.inputs])
+    inputs = tuple([Input(i.name, None, "generic", i.doc, i.optional, i.variadic) for i in signature.inputs])
     outputs = tuple([Output(each.name, variadic=each.variadic) for each in signature.outputs])
     more = {_name(base): attr("ints", doc="The numbers of the tensors that have the axis.")}
     doc = f"{base.full_name} for each element of a batch."

@@ -56,7 +56,7 @@ def pullback_through(
             continue
 
         def of(held: Tensor) -> Tensor | None:
-            return pullback(roots, adjoints, held, saved, first) if held.dtype.is_float else None
+            return pullback(roots, adjoints, held, saved, first) if held.dtype.is_inexact else None
 
         own = {held: of(held) for held in _flat(call.results)}
         if any(each is not None for each in own.values()):
@@ -89,7 +89,7 @@ def _active(calls: Iterable[SeparateCall], wrt: Tensor) -> set[Tensor]:
 
 
 def _depends(root: Tensor, active: set[Tensor]) -> bool:
-    return root.dtype.is_float and not active.isdisjoint(tensor_order([root]))
+    return root.dtype.is_inexact and not active.isdisjoint(tensor_order([root]))
 
 
 def _flat(operands: Iterable[OperandTensors]) -> list[Tensor]:

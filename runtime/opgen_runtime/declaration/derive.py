@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from ..base.arith import Expr, Shape, const, lt, select
+from ..base.arith import Expr, Shape, literal, lt, select
 from ..base.errors import AttrError, DTypeError, LanguageError, ShapeError
 from ..base.lru_cache import LRUCache
 from ..base.vocabulary import OpPattern, dataclass
@@ -94,8 +94,10 @@ def _derive(base: OpDeclaration, attrs: Attrs | None, types: Sequence[Type], wrt
     target = operand[element] if isinstance(operand, tuple) and element < len(operand) else operand
     if not isinstance(target, Tensor):
         raise AttrError(f"vjp.{base.full_name}: attr 'wrt' is {wrt!r}, an operand that is absent")
-    if not target.dtype.is_float:
-        raise LanguageError(f"vjp.{base.full_name}: {wrt} is {target.dtype}, and only floats have a gradient")
+    if not target.dtype.is_inexact:
+        raise LanguageError(
+            f"vjp.{base.full_name}: {wrt} is {target.dtype}, and only floats and complex numbers have a gradient"
+        )
     reason = _stated(base).get("none")
     if reason is not None:
         raise LanguageError(f"vjp.{base.full_name}: {reason}")
@@ -187,7 +189,7 @@ def _up_to_bounds(held: Tensor, shape: Shape) -> Tensor:
     element: Expr = Read(held.dtype, held, tuple([axis.var for axis in axes]))
     for axis, extent in zip(axes, held.shape, strict=True):
         if axis.extent != extent:
-            element = select(lt(axis.var, extent), element, const(0.0, held.dtype))
+            element = select(lt(axis.var, extent), element, literal(0.0, held.dtype))
     return Tensor(f"{held.name}_whole", shape, held.dtype, Compute(axes, element))
 
 

@@ -114,7 +114,7 @@ def _declaration(base: OpDeclaration) -> OpDeclaration:
         Input(
             fresh(output.name, taken),
             None,
-            "any",
+            "generic",
             f"The op's {output.name}.",
             True,
             output.variadic is not None,
@@ -125,7 +125,7 @@ def _declaration(base: OpDeclaration) -> OpDeclaration:
         Input(
             fresh(f"grad_{output.name}", taken),
             None,
-            "any",
+            "generic",
             f"The cotangent of {output.name}.",
             True,
             output.variadic is not None,

@@ -113,7 +113,7 @@ def _declaration(base: OpDeclaration) -> OpDeclaration:
     }
     inputs = (
         *signature.inputs,
-        Input(fresh("start", taken), None, "any", "The rows before the part.", variadic=True),
+        Input(fresh("start", taken), None, "generic", "The rows before the part.", variadic=True),
         Input(fresh("number", taken), (), "int64", "Which part."),
     )
     outputs = (Output(fresh("end", taken), variadic=lambda: 0), *signature.outputs)

@@ -116,7 +116,7 @@ def zeros(type_: Type) -> Expr:
     if not isinstance(type_, TensorType) or not type_.is_static:
         raise PassError(f"zeros of type {type_}: expected a tensor of known shape")
     dtype = type_.dtype
-    zero = 0.0 if dtype.is_float else False if dtype.is_bool else 0
+    zero = 0.0 if dtype.is_inexact else False if dtype.is_bool else 0
     return full(const(zero, dtype), type_.concrete_shape)
 
 

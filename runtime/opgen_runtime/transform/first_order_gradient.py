@@ -34,7 +34,7 @@ def FirstOrderGradient(function: Function, module: IRModule, context: PassContex
     results = list(function.body) if whole else [function.body]
     kinds = [_tensor(each, "result") for each in results]
     params = [_tensor(each, f"parameter {each.name_hint}") for each in function.params]
-    cotangents = [ones(kind) if kind.dtype.is_float else None for kind in kinds]
+    cotangents = [ones(kind) if kind.dtype.is_inexact else None for kind in kinds]
     values, adjoints = values_and_pull(results, cotangents, function.params, module)
     found = [zeros(kind) if each is None else each for each, kind in zip(adjoints, params, strict=True)]
     body = Tuple((Tuple(tuple(values)) if whole else values[0], Tuple(tuple(found))))

@@ -191,7 +191,6 @@ class _Reverse:
             else:
                 depends = any(id(child) in found for child in node.children())
             if depends and not isinstance(node, Function):
-                _refuse_complex(node)
                 found.add(id(node))
         return found
 
@@ -253,7 +252,7 @@ class _Reverse:
                 continue
             for element, place in _tensors(arg):
                 whole = isinstance(arg, Tuple)
-                if not _is_float(element.checked_type) or (whole and id(element) not in self.active):
+                if not _is_inexact(element.checked_type) or (whole and id(element) not in self.active):
                     continue
                 made = vjp_call(op, call, adjoints, position, place)
                 if made is not None:
@@ -387,13 +386,5 @@ def _sum(parts: Sequence[Expr]) -> Expr:
     return total
 
 
-def _refuse_complex(node: Expr) -> None:
-    """Raises PassError for a complex value on the way of an adjoint."""
-    type_ = node.checked_type
-    if isinstance(type_, TensorType) and type_.dtype.is_complex:
-        what = node.op.name if isinstance(node, Call) and isinstance(node.op, Op) else type(node).__name__
-        raise PassError(f"{what} gives {type_}: gradients of complex numbers are not defined")
-
-
-def _is_float(type_: Type) -> bool:
-    return isinstance(type_, TensorType) and type_.dtype.is_float
+def _is_inexact(type_: Type) -> bool:
+    return isinstance(type_, TensorType) and type_.dtype.is_inexact

@@ -106,7 +106,7 @@ class LoopGradient:
         """Of each param, whether it is a float that depends on an argument whose adjoint is wanted."""
         params, found = self.part.params, list(active)
         for k, param in enumerate(params):
-            if found[k] and not _is_float(param.checked_type):
+            if found[k] and not _is_inexact(param.checked_type):
                 if isinstance(param.checked_type, TupleType):
                     raise PassError(
                         f"the gradient of {self.name}, which is given the tuple %{param.name_hint}, is not there; "
@@ -117,7 +117,7 @@ class LoopGradient:
         while True:
             known = {id(param) for param, each in zip(params, found, strict=True) if each}
             more = [
-                each or (_is_float(param.checked_type) and any(id(n) in known for n in post_order(after)))
+                each or (_is_inexact(param.checked_type) and any(id(n) in known for n in post_order(after)))
                 for param, each, after in zip(params, found, following, strict=True)
             ]
             if more == found:
@@ -299,5 +299,5 @@ def number(value: int) -> Expr:
     return const(np.array(value, np.int64))
 
 
-def _is_float(type_: Type) -> bool:
-    return isinstance(type_, TensorType) and type_.dtype.is_float
+def _is_inexact(type_: Type) -> bool:
+    return isinstance(type_, TensorType) and type_.dtype.is_inexact

@@ -59,11 +59,11 @@ class RecurrenceGradient:
         wanted = [
             (k, var)
             for k, var in zip(tensors, self.own, strict=True)
-            if active[k] and _is_float(var.checked_type)
+            if active[k] and _is_inexact(var.checked_type)
         ]
         first = len(self.starts)
         fields = {(place or (0,))[0] + first: _widened(each) for place, each in cotangents.items()}
-        states = [k for k, var in enumerate(self.starts) if _is_float(var.checked_type)]
+        states = [k for k, var in enumerate(self.starts) if _is_inexact(var.checked_type)]
         results = [TupleGetItem(self.part, k) for k in (*states, *fields)]
         g = [Var("g", self.starts[k].checked_type) for k in states]
         handed = [Var("dual", each.checked_type) for each in fields.values()]
@@ -173,5 +173,5 @@ def _as(value: Expr, type_: Type) -> Expr:
     return value if value.checked_type == type_ else cast(value, type_.dtype)
 
 
-def _is_float(type_: Type) -> bool:
-    return isinstance(type_, TensorType) and type_.dtype.is_float
+def _is_inexact(type_: Type) -> bool:
+    return isinstance(type_, TensorType) and type_.dtype.is_inexact

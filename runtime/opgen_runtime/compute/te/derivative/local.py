@@ -1,5 +1,6 @@
 """Derivatives of single nodes: the adjoint of a node's value as adjoints of its operands'.
 
+The adjoint of a complex number is the pair of those of its parts, as torch has it: that of Re(z**2) is 2 conj(z).
 The adjoint of a half is float32: halves are computed in float32 and rounded once (`te.widen`).  Choices stay choices,
 so that what is not evaluated is not multiplied by zero.  Ties share equally.
 """
@@ -14,12 +15,14 @@ from ....base.arith import (
     Binary,
     Call,
     Cast,
+    Complex,
     Expr,
+    Part,
     Select,
     build,
     call,
     cast,
-    const,
+    complex_number,
     div,
     eq,
     floordiv,
@@ -27,9 +30,11 @@ from ....base.arith import (
     gt,
     holds,
     le,
+    literal,
     lt,
     mul,
     negate,
+    part,
     post_order,
     select,
 )
@@ -55,13 +60,18 @@ def parts_of(node: Expr, adjoint: Expr, value: Expr) -> Iterator[tuple[Expr, Exp
             yield node.a, cast(adjoint, adjoint_dtype(node.a.dtype))
         return
     parts: Parts = ()
-    if isinstance(node, Binary) and node.op in _BINARY:
+    if isinstance(node, Complex):
+        parts = part(adjoint, 0), part(adjoint, 1)
+    elif isinstance(node, Part):
+        none = zero(adjoint)
+        parts = (complex_number(none, adjoint) if node.which else complex_number(adjoint, none),)
+    elif isinstance(node, Binary) and node.op in _BINARY:
         parts = _BINARY[node.op](wide(node.a), wide(node.b), adjoint, value)
     elif isinstance(node, Call):
         parts = _call_parts(node, adjoint, value)
-    for operand, part in zip(node.children(), parts, strict=False):
-        if part is not None and operand.dtype.is_float:
-            yield operand, part
+    for operand, contribution in zip(node.children(), parts, strict=False):
+        if contribution is not None and operand.dtype.is_inexact:
+            yield operand, contribution
 
 
 def wide(value: Expr) -> Expr:
@@ -70,7 +80,7 @@ def wide(value: Expr) -> Expr:
 
 
 def zero(like: Expr) -> Expr:
-    return const(0.0, like.dtype)
+    return literal(0.0, like.dtype)
 
 
 def where(condition: Expr, adjoint: Expr) -> Expr:
@@ -109,7 +119,7 @@ def _call_parts(node: Call, g: Expr, y: Expr) -> Parts:
     parts = _CALLS[node.name](g, y, *arguments) if node.name in _CALLS else ()
     if row.steep_at is not None and any(map(_is_of_sum, arguments)):
         steep = eq(y, row.steep_at)
-        return tuple([None if part is None else select(steep, zero(g), part) for part in parts])
+        return tuple([None if each is None else select(steep, zero(g), each) for each in parts])
     return parts
 
 

@@ -19,9 +19,9 @@ from ....base.arith import (
     Var,
     add,
     cast,
-    const,
     floormod,
     ge,
+    literal,
     logical_and,
     lt,
     mul,
@@ -112,13 +112,13 @@ def _is_linear(outputs: Sequence[Tensor], scan: Scan) -> bool:
     """Whether the outputs are sums of rows of the states and nothing else: the adjoints of parts add up to theirs."""
     states = [state.tensor for state in scan.states if state.tensor is not None]
     after = tensor_order(outputs, given=states)
-    if any([not isinstance(t.op, Compute) and (t.dtype.is_float or t.op.inputs()) for t in after]):
+    if any([not isinstance(t.op, Compute) and (t.dtype.is_inexact or t.op.inputs()) for t in after]):
         return False
     holders = {t: replace(t, op=Placeholder()) for t in states}
     made = rebuilt(outputs, holders)
-    duals = [replace(each, op=Placeholder()) if each.dtype.is_float else None for each in made]
+    duals = [replace(each, op=Placeholder()) if each.dtype.is_inexact else None for each in made]
     for holder in holders.values():
-        adjoint = pullback(made, duals, holder) if holder.dtype.is_float else None
+        adjoint = pullback(made, duals, holder) if holder.dtype.is_inexact else None
         if adjoint is not None and not set(holders.values()).isdisjoint(tensor_order([adjoint])):
             return False
     return True
@@ -226,4 +226,4 @@ def _with_rows(state: State, rows: int) -> tuple[int | Expr, ...]:
 
 
 def _zero(like: Expr) -> Expr:
-    return const(False if like.dtype.is_bool else 0, like.dtype)
+    return literal(False if like.dtype.is_bool else 0, like.dtype)

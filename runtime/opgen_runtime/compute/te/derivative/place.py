@@ -18,8 +18,8 @@ from ....base.arith import (
     Expr,
     Var,
     add,
-    const,
     free_vars,
+    literal,
     lt,
     post_order,
     rewrite,
@@ -124,7 +124,7 @@ def total(parts: Sequence[Expr], dtype: DType) -> Expr:
     found: Expr | None = None
     for part in parts:
         found = part if found is None else add(found, part)
-    return const(0.0, dtype) if found is None else found
+    return literal(0.0, dtype) if found is None else found
 
 
 def gathered(term: Term, axes: Sequence[IterVar]) -> tuple[Gathered, Inverse]:

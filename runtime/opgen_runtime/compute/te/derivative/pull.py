@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ....base.arith import Const, Expr, cast, const
+from ....base.arith import Const, Expr, cast, literal
 from ....base.errors import LanguageError
 from ....base.vocabulary import DType
 from ..construct import data_axes
@@ -102,11 +102,11 @@ def defined(tensor: Tensor) -> list[Tensor]:
 
 
 def _active(ops: Iterable[tuple[Operation, Sequence[Tensor]]], wrt: Tensor) -> set[Tensor]:
-    """The float tensors that depend on `wrt`."""
+    """The tensors of floats and complex numbers that depend on `wrt`."""
     found = {wrt}
     for op, tensors in ops:
         if any(source in found for source in op.inputs()):
-            found.update(t for t in tensors if t.dtype.is_float)
+            found.update(t for t in tensors if t.dtype.is_inexact)
     return found
 
 
@@ -195,5 +195,5 @@ def zeros(like: Tensor) -> Tensor:
         f"d_{like.name}",
         like.shape,
         like.dtype,
-        Compute(data_axes(like.shape), const(0.0 if like.dtype.is_float else 0, like.dtype)),
+        Compute(data_axes(like.shape), literal(0.0 if like.dtype.is_inexact else 0, like.dtype)),
     )

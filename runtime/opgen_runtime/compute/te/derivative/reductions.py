@@ -187,7 +187,7 @@ def _windows(op: Compute, node: Reduce) -> int | None:
         return None
     most = 1
     for read in post_order(node.value):
-        if not isinstance(read, Read) or not read.dtype.is_float:
+        if not isinstance(read, Read) or not read.dtype.is_inexact:
             continue
         positions = [(axis.var, int_of(axis.extent)) for axis in data_axes(read.tensor.shape)]
         if not positions:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ....base.arith import Expr, Var, const, holds, post_order, select, substitute
+from ....base.arith import Expr, Var, holds, literal, post_order, select, substitute
 from ....base.errors import LanguageError
 from ....base.vocabulary import BOOL, INDEX, INT64
 from ..construct import data_axes
@@ -39,7 +39,7 @@ def staged(outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
 def _where_it_stands(tensor: Tensor) -> Tensor | None:
     """Sorted floats as reads of what was sorted; None for any other tensor."""
     op = tensor.op
-    if not isinstance(op, Sort) or op.positions or not tensor.dtype.is_float:
+    if not isinstance(op, Sort) or op.positions or not tensor.dtype.is_inexact:
         return None
     order = Tensor(f"{tensor.name}_order", tensor.shape, INT64, replace(op, positions=True))
     axes = data_axes(tensor.shape)
@@ -67,7 +67,7 @@ def _split(tensor: Tensor) -> Tensor:
         condition = stored(f"{tensor.name}_if", axes, condition)
         assert condition is not None
     if holds(value, Reduce):
-        kept = value if condition is None else select(condition, value, const(0, value.dtype))
+        kept = value if condition is None else select(condition, value, literal(0, value.dtype))
         value = stored(f"{tensor.name}_value", axes, kept)
     return replace(
         tensor, op=Compute(op.axes, Reduce(body.dtype, body.combiner, body.axes, value, condition, default))

@@ -46,7 +46,7 @@ def terms_of(
     depends: set[int] = set()
     for node in order:
         if (isinstance(node, Read) and node.tensor in active) or (
-            node.dtype.is_float and any(id(child) in depends for child in node.children())
+            node.dtype.is_inexact and any(id(child) in depends for child in node.children())
         ):
             depends.add(id(node))
     if id(body) not in depends:
@@ -142,7 +142,7 @@ def _merged(terms: list[Term]) -> list[Term]:
 
 def _sum(a: Expr, b: Expr) -> Expr:
     """Twice the same, as squares have it, is a product, which has factors."""
-    return mul(a, 2.0) if structural_equal(a, b) else add(a, b)
+    return mul(a, 2.0) if structural_equal(a, b) and not a.dtype.is_complex else add(a, b)
 
 
 def _is_same(a: Term, b: Term) -> bool:

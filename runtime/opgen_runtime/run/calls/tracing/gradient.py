@@ -235,7 +235,7 @@ class _Trace:
             raise CallError(_no_float(self.name, place, type(leaf).__name__))
         value = tensor(leaf).expr
         type_ = value.checked_type
-        if not isinstance(type_, TensorType) or not type_.dtype.is_float:
+        if not isinstance(type_, TensorType) or not type_.dtype.is_inexact:
             raise CallError(_no_float(self.name, place, str(type_)))
         var = self._variable(value, owner)
         makers.append(lambda found: found[var] if var in found else zeros(var.checked_type))
@@ -314,8 +314,8 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 def _no_float(name: str, place: str, found: str) -> str:
     return (
-        f"grad of {name}: {place} is {found}, and only floats have a gradient; cast it to a float dtype, "
-        "or name other arguments in argnums"
+        f"grad of {name}: {place} is {found}, and only floats and complex numbers have a gradient; cast it to a "
+        "float dtype, or name other arguments in argnums"
     )
 
 

@@ -118,7 +118,7 @@ class custom_vjp:  # a decorator
 def _adjoint(name: str, place: str, given: Any, argument: Expr) -> Expr | None:
     """What a rule gives for one tensor, None for zero."""
     type_ = argument.checked_type
-    if given is None or not isinstance(type_, TensorType) or not type_.dtype.is_float:
+    if given is None or not isinstance(type_, TensorType) or not type_.dtype.is_inexact:
         return None
     return like(given, argument, f"custom_vjp of {name}: a cotangent for {place}")
 
