@@ -1,7 +1,8 @@
 """Constants from Python values and arrays.
 
-Python numbers are weak: beside a typed operand they take its dtype (an int suits any number, a float only floats,
-a bool only bool).  Alone, an int is int32, a float float32 and a bool bool.
+Python numbers are weak: beside a typed operand they take its dtype (an int suits any number, a float only floats and
+complex numbers, a complex only these, a bool only bool).  Alone, an int is int32, a float float32, a complex complex64
+and a bool bool.
 """
 
 from __future__ import annotations
@@ -11,20 +12,20 @@ from typing import TypeAlias
 import numpy as np
 
 from ..base.errors import CallError, DTypeError
-from ..base.vocabulary import BOOL, FLOAT32, INT32, DType
+from ..base.vocabulary import BOOL, COMPLEX64, FLOAT32, INT32, DType
 from ..operator import TensorType, Type
 from .admit import admissible, admit
 from .expr import Constant, Expr
 from .traced import Traced, expr_of
 
-Literal: TypeAlias = bool | int | float
-ExprLike: TypeAlias = Expr | Traced | np.ndarray | np.generic | bool | int | float
+Literal: TypeAlias = bool | int | float | complex
+ExprLike: TypeAlias = Expr | Traced | np.ndarray | np.generic | bool | int | float | complex
 """What a wrapper takes for a tensor: an expression, a traced value, an array, or a Python number."""
 
 
 def is_literal(value: object) -> bool:
     """Whether `value` is a Python number, which is weak; numpy's scalars carry a dtype and are not."""
-    return type(value) in (bool, int, float)
+    return type(value) in (bool, int, float, complex)
 
 
 def const(value: object, dtype: str | None = None) -> Constant:
@@ -34,13 +35,13 @@ def const(value: object, dtype: str | None = None) -> Constant:
     """
     wanted = None if dtype is None else _dtype(dtype)
     if is_literal(value):
-        assert isinstance(value, bool | int | float)
+        assert isinstance(value, bool | int | float | complex)
         return Constant(literal_array(value, wanted or _default_dtype(value)))
     if isinstance(value, Constant):
         value = value.data
     array = np.asarray(value)
     if wanted is None and not isinstance(value, np.ndarray | np.generic):
-        wanted = {"f": FLOAT32, "i": INT32}.get(array.dtype.kind)
+        wanted = {"f": FLOAT32, "i": INT32, "c": COMPLEX64}.get(array.dtype.kind)
     return Constant(array if wanted is None else array.astype(wanted.numpy))
 
 
@@ -57,12 +58,14 @@ def literal_array(value: Literal, dtype: DType) -> np.ndarray:
         suits = dtype.is_bool
     elif isinstance(value, int):
         suits = not dtype.is_bool
+    elif isinstance(value, float):
+        suits = dtype.is_inexact
     else:
-        suits = dtype.kind in "fc"
+        suits = dtype.is_complex
     if not suits:
         kind = type(value).__name__
         raise DTypeError(f"the {kind} {value!r} does not suit dtype {dtype}; cast one side explicitly")
-    if dtype.is_int and not dtype.lowest <= value <= dtype.highest:
+    if isinstance(value, int) and dtype.is_int and not dtype.lowest <= value <= dtype.highest:
         raise DTypeError(f"{value} does not fit dtype {dtype}, which holds {dtype.lowest} to {dtype.highest}")
     with np.errstate(over="ignore"):
         try:
@@ -72,7 +75,7 @@ def literal_array(value: Literal, dtype: DType) -> np.ndarray:
 
 
 def _default_dtype(value: Literal) -> DType:
-    return BOOL if isinstance(value, bool) else INT32 if isinstance(value, int) else FLOAT32
+    return {bool: BOOL, int: INT32, float: FLOAT32, complex: COMPLEX64}[type(value)]
 
 
 def _dtype(name: str) -> DType:

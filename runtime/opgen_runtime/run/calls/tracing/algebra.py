@@ -70,7 +70,7 @@ def outer(a: Any, b: Any) -> Any:
 
 @maps("vdot")
 def vdot(a: Any, b: Any) -> Any:
-    x, y = tensor(a), tensor(b)
+    x, y = apply(np.conjugate, tensor(a)), tensor(b)
     return matmul(reshape(x, (x.size,)), reshape(y, (y.size,)))
 
 

@@ -3,7 +3,7 @@
 arrays, of numpy and others      given when it runs; shape and dtype decide the program
 floats                           given when it runs, as weak scalars
 states                           given when it runs; all decides the program but the length and the capacity
-ints, bools, texts, None, dtypes, enums, slices, and arguments named static
+ints, bools, texts, None, complex numbers of Python, dtypes, enums, slices, and arguments named static
                                  decide the program, by type and value
 tuples, lists, dicts             of these
 """
@@ -24,7 +24,7 @@ from ....operator import Dim, TensorType, dim
 from ...executor import State, array_type
 from .tracer import Tracer, wrap
 
-_STATIC: Final = (bool, int, str, bytes, NoneType, Enum, slice, EllipsisType, np.dtype, type)
+_STATIC: Final = (bool, int, complex, str, bytes, NoneType, Enum, slice, EllipsisType, np.dtype, type)
 
 
 def key_of(value: object, leaves: list[Any]) -> object:
@@ -72,8 +72,8 @@ def static_key(value: object, any_kind: bool = True) -> object:
     Raises CallError for a value without a hash; without `any_kind`, for one that is not static by itself.
     """
     kind = type(value)
-    if kind is float:
-        return float, repr(value)
+    if kind is float or kind is complex:
+        return kind, repr(value)
     if isinstance(value, slice):
         return slice, static_key(value.start), static_key(value.stop), static_key(value.step)
     if isinstance(value, tuple | list):

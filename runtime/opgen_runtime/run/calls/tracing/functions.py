@@ -19,12 +19,16 @@ METHODS: Final[dict[str, Callable[..., Any]]] = {}
 
 
 OF_COMPLEX: Final = frozenset({
-    "angle", "array_split", "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "column_stack",
-    "concat", "concatenate", "copy", "diag", "dsplit", "dstack", "expand_dims", "flatten", "flip",
-    "fliplr", "flipud", "full_like", "hsplit", "hstack", "imag", "iscomplex", "isreal", "matrix_transpose",
-    "moveaxis", "ndim", "ones_like", "permute_dims", "ravel", "real", "repeat", "reshape", "roll", "rollaxis",
-    "rot90", "shape", "size", "split", "squeeze", "stack", "sum", "swapaxes", "take", "tile", "transpose",
-    "tril", "triu", "unstack", "vsplit", "vstack", "where", "zeros_like",
+    "all", "angle", "any", "append", "array_equal", "array_split", "astype", "atleast_1d", "atleast_2d",
+    "atleast_3d", "broadcast_arrays", "broadcast_to", "column_stack", "compress", "concat", "concatenate",
+    "convolve", "copy", "correlate", "count_nonzero", "cross", "cumprod", "cumsum", "cumulative_prod",
+    "cumulative_sum", "diag", "diagflat", "diagonal", "diff", "dot", "dsplit", "dstack", "einsum", "expand_dims",
+    "flatten", "flip", "fliplr", "flipud", "full_like", "hsplit", "hstack", "imag", "inner", "iscomplex", "isreal",
+    "kron", "matrix_transpose", "mean", "meshgrid", "moveaxis", "multi_dot", "ndim", "ones_like", "outer",
+    "permute_dims", "polyval", "prod", "ravel", "real", "repeat", "reshape", "roll", "rollaxis", "rot90", "select",
+    "shape", "size", "split", "squeeze", "stack", "sum", "swapaxes", "take", "take_along_axis", "tensordot", "tile",
+    "trace", "transpose", "tril", "triu", "unstack", "vander", "vdot", "vecdot", "vsplit", "vstack", "where",
+    "zeros_like",
     "fft", "fft2", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "irfft", "irfft2", "irfftn",
 })  # fmt: skip
 """numpy's functions and methods that take complex arrays; of the others no formula was written for these."""

@@ -14,7 +14,7 @@ from ....base.vocabulary import DTYPES, DType
 from ....ir import Constant, Expr, admissible, admit, const, first_traced, is_literal
 from .tracer import Tracer, wrap
 
-Operand: TypeAlias = "Tracer | bool | int | float"
+Operand: TypeAlias = "Tracer | bool | int | float | complex"
 """A tracer, or a Python number, which is weak."""
 DTypeLike: TypeAlias = "np.dtype[Any] | str | type[Any]"
 
@@ -46,7 +46,7 @@ def is_operand(value: object) -> bool:
 
 
 def tensor(value: object) -> Tracer:
-    """`operand`, with numbers as tensors of numpy's own dtypes: int64, float64, bool."""
+    """`operand`, with numbers as tensors of numpy's own dtypes: int64, float64, complex128, bool."""
     found = operand(value)
     if isinstance(found, Tracer):
         return Tracer(found.expr) if found.weak else found
@@ -60,7 +60,7 @@ def is_weak(value: Operand) -> bool:
 def promotable(value: Operand) -> Any:
     """What numpy's rules of promotion know of the operand: its dtype, or the Python type of a weak number."""
     if isinstance(value, Tracer):
-        return float if value.weak else value.dtype
+        return value.kind if value.weak else value.dtype
     return np.dtype(bool) if type(value) is bool else type(value)
 
 
@@ -69,15 +69,13 @@ def common_dtype(values: Sequence[Operand]) -> np.dtype[Any]:
     strong = [p for v in values if isinstance(p := promotable(v), np.dtype)]
     weak = [p for v in values if not isinstance(p := promotable(v), np.dtype)]
     if not strong:
-        return np.dtype(np.float64 if float in weak else np.int64)
+        return np.result_type(*[np.int64, *weak])
     found = np.result_type(*strong)
-    if float in weak and not _is_float(found):
+    if complex in weak:
+        return np.result_type(found, 1j)
+    if float in weak and not element(found).is_inexact:
         return np.dtype(np.float64)
     return np.dtype(np.int64) if weak and found.kind == "b" else found
-
-
-def _is_float(dtype: np.dtype[Any]) -> bool:
-    return element(dtype).is_float
 
 
 def element(dtype: DTypeLike) -> DType:
@@ -96,11 +94,12 @@ def to(value: Operand, dtype: DTypeLike) -> Tracer:
             value = int(value)
         elif type(value) is int and wanted.is_bool:
             const(value, element(np.int64))  # fits, as numpy has it
-        return Tracer(
-            const(bool(value) if wanted.is_bool else float(value) if wanted.is_float else value, wanted)
-        )
-    if value.weak and wanted.is_float:
+        known = type(value) is complex or not (wanted.is_bool or wanted.is_float)
+        return Tracer(const(value if known else bool(value) if wanted.is_bool else float(value), wanted))  # type: ignore[arg-type]  # no complex
+    if value.weak and (wanted.is_float or value.kind is complex):
         return Tracer(value.typed(wanted))
+    if value.weak and wanted.is_complex:
+        return wrap(ops.cast(value.typed(wanted.part), dtype=wanted))  # type: ignore[no-any-return]
     own: DType = value.expr.checked_type.dtype  # type: ignore[attr-defined]  # a tensor's
     if own is wanted:
         return Tracer(value.expr)
@@ -115,7 +114,7 @@ def unchecked(value: Operand, dtype: DTypeLike) -> Tracer:
     return to(tensor(value) if type(value) is int else value, dtype)
 
 
-def full(shape: tuple[int, ...], value: bool | int | float, dtype: DTypeLike) -> Tracer:
+def full(shape: tuple[int, ...], value: bool | int | float | complex, dtype: DTypeLike) -> Tracer:
     """A tensor of one value."""
     return wrap(ops.full(to(value, dtype).expr, shape=shape))  # type: ignore[no-any-return]
 

@@ -71,7 +71,7 @@ def _cast(number: Any, dtype: np.dtype[Any]) -> Any:
         return bool(given)
     if isinstance(given, np.integer) and dtype == np.uint64:
         return int(given) % (1 << 64)  # a negative one wraps, as it does in no other dtype
-    return int(given) if element(dtype).is_int else given
+    return int(given) if element(dtype).is_int and not isinstance(given, complex) else given
 
 
 def _accumulated(
@@ -168,9 +168,9 @@ def count_nonzero(a: Any, axis: Axis = None, keepdims: Shared = False) -> Tracer
 def _floating(name: str, a: Any, dtype: DTypeLike | None) -> Tracer:
     """The operand of a mean, in the dtype of the result."""
     x = tensor(a)
-    own = x.dtype if element(x.dtype).is_float else np.dtype(np.float64)
+    own = x.dtype if element(x.dtype).is_inexact else np.dtype(np.float64)
     wanted = own if dtype is None else np.dtype(dtype)
-    if not element(wanted).is_float:
+    if not element(wanted).is_inexact:
         raise CallError(f"np.{name} while a function is traced takes a dtype of floats, found {wanted}")
     return to(x, wanted)
 

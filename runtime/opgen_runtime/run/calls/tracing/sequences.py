@@ -30,7 +30,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
 
 @maps("correlate")
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
-    x, y = np.ravel(tensor(a)), np.ravel(tensor(v))[::-1]
+    x, y = np.ravel(tensor(a)), np.conj(np.ravel(tensor(v)))[::-1]
     n, m = max(x.shape[0], y.shape[0]), min(x.shape[0], y.shape[0])
     return _cut(_products(x, y), n, m, mode, (m - 1) // 2 if x.shape[0] == n else m // 2)
 

@@ -22,16 +22,22 @@ class Tracer(Traced):
     Like an array it has no hash, and `==` compares elements.
 
     A Python float that a compiled function is called with is a weak tracer: a number of rank 0 that takes the dtype
-    of what it meets.
+    of what it meets; what Python's operators make of it and of Python's complex numbers is one, too.
     """
 
-    __slots__ = ("_expr", "_name", "_typed")
+    __slots__ = ("_expr", "_name", "_typed", "kind")
     __hash__: ClassVar[None]  # type: ignore[assignment]  # as numpy's arrays
 
     def __init__(
-        self, expr: Expr | None, typed: Callable[[DType], Expr] | None = None, name: str = ""
+        self,
+        expr: Expr | None,
+        typed: Callable[[DType], Expr] | None = None,
+        name: str = "",
+        kind: type[float] | type[complex] = float,
     ) -> None:
-        """`typed` makes the expression of a weak value in a dtype; `expr` may then be left out."""
+        """`typed` makes the expression of a weak value in a dtype; `expr` may then be left out.  `kind`: which of
+        Python's numbers a weak value is."""
+        self.kind = kind
         self._expr = expr
         self._typed = typed
         self._name = name
@@ -172,10 +178,13 @@ def wrap(expr: Expr) -> Any:
 
 
 def weak_result(expr: Expr) -> Tracer:
-    """A weak tracer of a float64 of rank 0, which is converted to what it meets."""
-    return Tracer(expr, lambda dtype: expr if dtype == FLOAT64 else _cast(expr, dtype))
+    """A weak tracer of a float64 or complex128 of rank 0, which is converted to what it meets."""
+    own = expr.checked_type
+    assert isinstance(own, TensorType)
+    kind = complex if own.dtype.is_complex else float
+    return Tracer(expr, lambda dtype: expr if dtype == own.dtype else _cast(expr, dtype, kind), kind=kind)
 
 
-def _cast(expr: Expr, dtype: DType) -> Expr:
-    literal_array(1.5, dtype)  # refuses what a Python float does not suit
+def _cast(expr: Expr, dtype: DType, kind: type[float] | type[complex]) -> Expr:
+    literal_array(kind(1.5), dtype)  # refuses what such a Python number does not suit
     return ops.cast(expr, dtype=dtype)

@@ -52,7 +52,11 @@ def _int_power(x: Tracer, y: Tracer) -> Any:
         raise ValueError("Integers to negative integer powers are not allowed.")
     if known is None or known.ndim or not x.size:
         return ops.power(x, y)
-    exponent = int(known)
+    return _raised(x, int(known))
+
+
+def _raised(x: Tracer, exponent: int) -> Any:
+    """`x` to an exponent of at least 0, by squaring."""
     found: Any = None
     square: Any = x
     while exponent:
@@ -67,6 +71,15 @@ def _float_power(x: Tracer, y: Tracer) -> Any:
     """The square and the square root exactly, as numpy has them."""
     exponent = float(y.expr.data) if isinstance(y.expr, Constant) and not y.expr.data.ndim else None
     return ops.square(x) if exponent == 2.0 else ops.sqrt(x) if exponent == 0.5 else ops.power(x, y)
+
+
+def _complex_power(x: Tracer, y: Tracer) -> Any:
+    """By squaring, where the exponent is a known integer of few digits, as numpy has it."""
+    known = complex(y.expr.data) if isinstance(y.expr, Constant) and not y.expr.data.ndim else 0.5
+    if known.imag != 0 or known.real != int(known.real) or not 0 < abs(known.real) < 100:
+        return ops.power(x, y)
+    found: Any = _raised(x, abs(int(known.real)))
+    return found if known.real > 0 else ops.divide(1.0, found)
 
 
 def _divmod(x: Tracer, y: Tracer) -> tuple[Any, Any]:
@@ -109,14 +122,14 @@ UFUNCS: Final[dict[np.ufunc, Rule]] = {
     np.remainder: "floor_mod",
     np.divmod: _divmod,
     np.modf: _parts,
-    np.power: {"iu": _int_power, "f": _float_power},
+    np.power: {"iu": _int_power, "f": _float_power, "c": _complex_power},
     np.float_power: "power",
     np.negative: "negative",
     np.positive: _same,
     np.absolute: {"b": _same, "iufc": "abs"},
     np.fabs: "abs",
     np.square: "square",
-    np.reciprocal: {"iu": lambda x: ops.divide(1, x), "f": "reciprocal"},
+    np.reciprocal: {"iu": lambda x: ops.divide(1, x), "fc": "reciprocal"},
     np.hypot: "hypot",
     np.logaddexp: "logaddexp",
     np.logaddexp2: "logaddexp2",
@@ -137,9 +150,9 @@ UFUNCS: Final[dict[np.ufunc, Rule]] = {
     np.floor: {"biu": _same, "f": "floor"},
     np.ceil: {"biu": _same, "f": "ceil"},
     np.trunc: {"biu": _same, "f": "trunc"},
-    np.isnan: {"biu": _never, "f": "isnan"},
-    np.isinf: {"biu": _never, "f": "isinf"},
-    np.isfinite: {"biu": _always, "f": "isfinite"},
+    np.isnan: {"biu": _never, "fc": "isnan"},
+    np.isinf: {"biu": _never, "fc": "isinf"},
+    np.isfinite: {"biu": _always, "fc": "isfinite"},
     np.conjugate: {"biuf": _same, "c": "conj"},
     np.maximum: {"b": "logical_or", "iuf": "maximum"},
     np.minimum: {"b": "logical_and", "iuf": "minimum"},
@@ -199,10 +212,14 @@ def apply(ufunc: np.ufunc, *values: object, dtype: object = None) -> Any:
 
 
 def apply_python(ufunc: np.ufunc, *values: object) -> Any:
-    """`apply` for Python's operators, under which Python floats alone stay Python floats: weak."""
+    """`apply` for Python's operators, under which Python's floats and complex numbers alone stay such: weak."""
     operands = [operand(value) for value in values]
     made = apply(ufunc, *operands)
-    if all([is_weak(x) for x in operands]) and isinstance(made, Tracer) and made.dtype == np.float64:
+    if (
+        all([is_weak(x) for x in operands])
+        and isinstance(made, Tracer)
+        and made.dtype in (np.float64, np.complex128)
+    ):
         return weak_result(made.expr)
     return made
 
