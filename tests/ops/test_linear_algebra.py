@@ -57,3 +57,24 @@ def test_numpys_functions_are_differentiated() -> None:
     slope = rt.grad(lambda a, b: np.sum(np.linalg.solve(a, b)))(RANDOM[0], np.ones(5))
     inverse = np.linalg.inv(RANDOM[0])
     assert np.allclose(slope, -np.outer(inverse.sum(axis=0), inverse @ np.ones(5)))
+
+
+@pytest.mark.parametrize("shape", [(2, 20, 18), (17, 21)])
+def test_blocks_of_reflections(shape: tuple[int, ...]) -> None:
+    """More columns than one panel has: factors, solutions and their gradients along a direction."""
+    rng = np.random.default_rng(4)
+    a, b, along = rng.normal(size=shape), rng.normal(size=(*shape[:-1], 2)), rng.normal(size=shape)
+    for mine, theirs in zip(eager.qr(a), np.linalg.qr(a), strict=True):
+        assert np.allclose(mine, theirs, rtol=0, atol=1e-13)
+    assert np.allclose(eager.lstsq(a, b), np.linalg.pinv(a) @ b, rtol=1e-10, atol=1e-10)
+    weights = [rng.normal(size=each.shape) for each in np.linalg.qr(a)]
+
+    def value(a: np.ndarray, numpys: bool = False) -> np.ndarray:
+        factors = np.linalg.qr(a) if numpys else rt.ops.qr(a)
+        found = np.linalg.pinv(a) @ b if numpys else rt.ops.lstsq(a, b)
+        parts = [np.sum(each * w) for each, w in zip(factors, weights, strict=True)]
+        return sum(parts, np.sum(found * found))
+
+    step = 1e-6 * along
+    differences = (value(a + step, numpys=True) - value(a - step, numpys=True)) / 2e-6
+    assert np.sum(rt.grad(value)(a) * along) == pytest.approx(differences, rel=1e-5)

@@ -161,6 +161,7 @@ from ._gcd import gcd as gcd
 from ._gegenbauer_polynomial import gegenbauer_polynomial as gegenbauer_polynomial
 from ._gelu import gelu as gelu
 from ._geqrf import geqrf as geqrf
+from ._geqrt import geqrt as geqrt
 from ._get_valid_counts import get_valid_counts as get_valid_counts
 from ._global_avg_pool1d import global_avg_pool1d as global_avg_pool1d
 from ._global_avg_pool2d import global_avg_pool2d as global_avg_pool2d
@@ -323,6 +324,7 @@ from ._prod import prod as prod
 from ._ptp import ptp as ptp
 from ._put_slice import put_slice as put_slice
 from ._qr import qr as qr
+from ._qr_gradient import qr_gradient as qr_gradient
 from ._quantile import quantile as quantile
 from ._quantised_conv import quantised_conv as quantised_conv
 from ._quantised_dense import quantised_dense as quantised_dense
@@ -409,6 +411,7 @@ from ._strided_set import strided_set as strided_set
 from ._strided_slice import strided_slice as strided_slice
 from ._subtract import subtract as subtract
 from ._sum import sum as sum
+from ._symmetric_of_triangle import symmetric_of_triangle as symmetric_of_triangle
 from ._take import take as take
 from ._tan import tan as tan
 from ._tanh import tanh as tanh
