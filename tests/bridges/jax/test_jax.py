@@ -86,6 +86,26 @@ def test_an_operand_that_is_one_for_all_elements_gets_the_sum():
         close(a, b)
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (lambda z: J.multiply(z, J.conj(z)), lambda z: z * jnp.conj(z)),
+        (J.exp, jnp.exp),
+        (J.abs, jnp.abs),
+        (J.fft, jnp.fft.fft),
+    ],
+)
+def test_gradients_of_complex_numbers_are_by_the_convention_of_jax(ours, theirs):
+    z = (X + 1j * X[::-1]).astype(np.complex64)
+    weight = jnp.asarray(0.7 + 0.2j, jnp.complex64)
+    for change in (
+        lambda function: jax.grad(lambda a: jnp.real(function(a) * weight).sum())(z),
+        lambda function: jax.jvp(function, (z,), (z[::-1],))[1],
+        lambda function: jax.vmap(jax.grad(lambda a: jnp.real(function(a) * weight).sum()))(z),
+    ):
+        close(change(ours), change(theirs))
+
+
 def test_batches_of_many_sizes():
     """From the third on they may share programs."""
 

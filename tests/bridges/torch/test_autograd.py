@@ -24,10 +24,24 @@ CALLS = {
     "conv2d": (lambda x: T.conv2d(x, torch.ones(2, 2, 3, 3).double(), padding=[1]), (1, 2, 4, 4)),
     "matmul": (lambda x: T.matmul(x, x), (3, 3)),
 }
+COMPLEX = {
+    "multiply": lambda z: T.multiply(z, T.conj(z)),
+    "exp": T.exp,
+    "abs": T.abs,
+    "matmul": lambda z: T.matmul(z, z),
+    "fft": T.fft,
+}
 RAW = {
     "softmax": lambda x: torch.ops.opgen.softmax(x, 1),
     "tanh": torch.ops.opgen.tanh,
 }
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_both_modes_of_complex_numbers(name):
+    z = torch.randn(3, 3, dtype=torch.complex128).requires_grad_()
+    assert torch.autograd.gradcheck(COMPLEX[name], (z,), check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(COMPLEX[name], (z,))
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -65,4 +65,4 @@ def tensor_of(array: np.ndarray, name: DType) -> torch.Tensor:
 
 def has_gradient(tensor: torch.Tensor) -> bool:
     """Whether torch can have a gradient of a tensor: of real and of complex numbers."""
-    return tensor.is_floating_point() or tensor.is_complex()
+    return bool(tensor.is_floating_point() or tensor.is_complex())

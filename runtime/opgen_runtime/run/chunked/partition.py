@@ -20,7 +20,7 @@ from ...base.arith import Cast, Expr, free_vars, holds, post_order
 from ...base.errors import ExecutorError
 from ...base.vocabulary import dataclass
 from ...compute.te import Compute, Extern, IterVar, Placeholder, Read, Reduce, Scan, Sort, Tensor, Update
-from ...compute.te.complex_parts import PARTS
+from ...compute.te.complex_pairs import PARTS
 from ...compute.te.position_tables import is_of_tables
 from ...compute.te.regions import Need, Region, Whole, bound_axes, extents_of, unsplit_axes, volume, whole_of
 from ...compute.te.resumed import lookback

@@ -33,7 +33,7 @@ def _of_real(x: Tracer, n: int, axis: int, norm: str) -> Any:
 
 
 def _to_real(x: Tracer, n: int, axis: int, norm: str) -> Any:
-    given = _inexact(x)
+    given: Any = _inexact(x)
     if not element(given.dtype).is_complex:
         given = ops.complex(given, np.zeros_like(given))
     found: Any = ops.irfftn(given, s=(n,), axes=(axis,), norm=norm)
