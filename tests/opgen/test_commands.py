@@ -320,7 +320,7 @@ def test_the_built_in_library_from_another_project(fresh: Path) -> None:
         "attrs": ["axis", "indice"],
         "outputs": ["out"],
     }
-    assert listed["matmul"]["dtypes"] == ["number"]
+    assert listed["matmul"]["dtypes"] == ["arithmetic"]
     assert listed["non_max_suppression"]["externs"]
     assert "axis_abs" in run("list", "--builtin").output
     shown = run("show", "axis_abs").output

@@ -11,7 +11,7 @@ import pytest
 
 import opgen_runtime as rt
 from opgen_runtime import ir, ops
-from opgen_runtime.base.errors import CallError, DTypeError, ExecutorError
+from opgen_runtime.base.errors import CallError, DTypeError
 from opgen_runtime.run.calls import eager
 
 DTYPES = ["complex64", "complex128"]
@@ -152,11 +152,6 @@ def test_what_is_refused() -> None:
         (lambda: eager.add(z, z.real), DTypeError, "complex64"),
         (lambda: rt.jit(lambda a: np.sort(a))(z), CallError, "np.sort of complex numbers is not there"),
         (lambda: rt.jit(lambda a: a < a)(z), CallError, "no declared op computes np.less of complex64"),
-        (
-            lambda: rt.stream(lambda a: a + a, z, chunks=[(2,)]),
-            ExecutorError,
-            "complex arrays have no chunks",
-        ),
     ):
         with pytest.raises(error, match=message):
             call()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from ....base import GENERIC
 from ....base.arith.expr import Binary, Call, Const, Expr, Var
 from ....base.arith.intrinsics import ELEMENT_FUNCTIONS
 from ....base.arith.visit import is_size
-from ....base.target import GENERIC
 from ....base.vocabulary import INDEX
 from ..nodes.stmt import (
     Allocate,

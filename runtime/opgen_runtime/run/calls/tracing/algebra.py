@@ -70,7 +70,9 @@ def outer(a: Any, b: Any) -> Any:
 
 @maps("vdot")
 def vdot(a: Any, b: Any) -> Any:
-    x, y = apply(np.conjugate, tensor(a)), tensor(b)
+    x, y = tensor(a), tensor(b)
+    if element(x.dtype).is_complex:
+        x = apply(np.conjugate, x)
     return matmul(reshape(x, (x.size,)), reshape(y, (y.size,)))
 
 
