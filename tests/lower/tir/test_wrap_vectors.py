@@ -1,4 +1,4 @@
-"""Positions that start again after an open number of elements are read in two pieces."""
+"""Positions that start again after an open number of elements are read in two pieces, or by a reciprocal."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ else:
 
 So is how often they have started: `ramp(a, 1, 16) // splat(m, 16)` is `a // m`, and one more behind the end; in short
 lines as many more as there are in the rest, which is a product with a reciprocal.  No vector is divided, and elements
-that lie side by side are not gathered.  Which of both is executed is chosen outside of loops (`Unswitch`).
+that lie side by side in long lines are not gathered.  Which is executed is chosen outside of loops (`Unswitch`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _Divided: TypeAlias = tuple[Expr, Expr]
 
 
 def wrap_vectors(func: PrimFunc) -> PrimFunc:
-    """The function without quotients and remainders of vectors of positions by what is no constant."""
+    """The function without quotients and remainders of positions side by side by what is no constant."""
     return func.with_body(_Wraps().unswitched(func.body))
 
 

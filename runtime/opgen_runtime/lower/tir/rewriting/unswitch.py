@@ -21,9 +21,9 @@ from ..nodes.visit import StmtMutator, block
 
 
 class Unswitch(StmtMutator):
-    """Rebuilds a statement; its versions are chosen in the outermost serial loop's place that knows their condition.
+    """Rebuilds a statement; versions are chosen around the outermost serial loop that does not decide their condition.
 
-    What stands beside a version in a loop is copied, what stands beside the outermost loop is not.
+    What stands beside a version in that loop is copied, what stands beside the loop is not.
     """
 
     def __init__(self) -> None:
