@@ -9,7 +9,7 @@ from types import MappingProxyType
 from opgen_runtime.base.vocabulary import dataclass
 
 from ..diagnostics import Diagnostic, Diagnostics, Place
-from ..document import Document, TextNode, compose, make_source, validate
+from ..document import Document, TextNode, read_documents, validate
 from ..model import CheckedOp
 from ..model.opdef import OpDef
 from ..sources import OP_KEY, Source, SourceSet, read_declaration, registered
@@ -136,9 +136,7 @@ def _documents(
     families: dict[str, str] = {}
     for item in _each(sources, diagnostics):
         families[item.path] = item.family
-        made = make_source(item.path, item.text, diagnostics)
-        if made is not None:
-            documents += compose(made, diagnostics)
+        documents += read_documents(item.path, item.text, diagnostics)
     return documents, families
 
 

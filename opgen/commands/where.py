@@ -11,7 +11,7 @@ import click
 
 from ..analyse import read_sources
 from ..diagnostics import Diagnostics, Place
-from ..document import Document, ListNode, MapNode, Node, TextNode, compose, make_source
+from ..document import Document, ListNode, MapNode, Node, TextNode, read_documents
 from ..emit import read_header
 from ..emit.origin import Origin, origin_of
 from ..emit.outputs import op_paths
@@ -80,10 +80,8 @@ def _chain(project: Project, path: Path, own: dict[str, Source], source: str) ->
             found += [known[parent]] if parent in known else []
 
 
-def _documents(source: Source) -> list[Document]:
-    diagnostics = Diagnostics()
-    made = make_source(source.path, source.text, diagnostics)
-    return [] if made is None else list(compose(made, diagnostics))
+def _documents(source: Source) -> tuple[Document, ...]:
+    return read_documents(source.path, source.text, Diagnostics())
 
 
 def _name(root: MapNode, key: str) -> str:

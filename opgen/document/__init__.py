@@ -1,6 +1,7 @@
 """YAML files to validated declarations; nothing in them is ever constructed, resolved or run."""
 
 from .compose import QUOTE_HINT, compose
+from .documents import read_documents
 from .node import Document, ListNode, MapNode, Node, TextNode
 from .schema import DeclarationPart, json_schema
 from .source import SourceFile, make_source
@@ -19,5 +20,6 @@ __all__ = [
     "compose",
     "json_schema",
     "make_source",
+    "read_documents",
     "validate",
 ]

@@ -8,7 +8,7 @@ from typing import Final
 
 from ..analyse.names.inherit import called_ops, digest
 from ..diagnostics import Diagnostics
-from ..document import Document, ListNode, Node, TextNode, compose, make_source
+from ..document import Document, ListNode, Node, TextNode, read_documents
 from ..sources import Source
 from .outline import Facts
 
@@ -19,11 +19,8 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 def read_facts(source: Source) -> tuple[Facts, ...] | None:
     """The facts of each document, in order; None where the file or a name in it cannot be read."""
     diagnostics = Diagnostics()
-    made = make_source(source.path, source.text, diagnostics)
-    if made is None:
-        return None
     found: list[Facts] = []
-    for document in compose(made, diagnostics):
+    for document in read_documents(source.path, source.text, diagnostics):
         name, parent = document.root.get("op"), document.root.get("extends")
         if not isinstance(name, TextNode) or not isinstance(parent, TextNode | None):
             return None

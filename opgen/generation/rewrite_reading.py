@@ -11,7 +11,7 @@ from opgen_runtime.declaration.pattern_text import parse_rule
 from opgen_runtime.declaration.rewrites import OptionDef, RewriteDef, RuleDef
 
 from ..diagnostics import Diagnostics, did_you_mean
-from ..document import Document, ListNode, MapNode, Node, TextNode, compose, make_source
+from ..document import Document, ListNode, MapNode, Node, TextNode, read_documents
 from ..sources import Source
 
 _PASS_KEYS: Final = ("rewrite", "doc", "level", "decreases", "bound", "options", "rules")
@@ -24,10 +24,8 @@ T = TypeVar("T")
 
 def read_rewrites(source: Source, diagnostics: Diagnostics) -> tuple[RewriteDef, ...]:
     """The passes of a file, those without a mistake."""
-    made = make_source(source.path, source.text, diagnostics)
-    if made is None:
-        return ()
-    found = [_Reader(document, diagnostics).rewrite() for document in compose(made, diagnostics)]
+    documents = read_documents(source.path, source.text, diagnostics)
+    found = [_Reader(document, diagnostics).rewrite() for document in documents]
     return tuple(each for each in found if each is not None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from opgen.diagnostics import Diagnostics, to_text
-from opgen.document import MapNode, TextNode, compose, json_schema, make_source
+from opgen.document import MapNode, TextNode, compose, json_schema, make_source, read_documents
 
 
 def read(text: str) -> tuple[list[MapNode], Diagnostics]:
@@ -45,6 +45,23 @@ def test_every_visible_character_has_its_place(name: str) -> None:
         if char in "abcdefitsx":
             assert lines[line][column] == char
     assert not diagnostics.found
+
+
+def test_a_sound_text_is_composed_once() -> None:
+    first, second = Diagnostics(), Diagnostics()
+    documents = read_documents("a.yaml", "op: once\n", first)
+    assert read_documents("a.yaml", "op: once\n", second) is documents
+    assert second.sources == first.sources == {"a.yaml": ("op: once", "")}
+    (other,) = read_documents("b.yaml", "op: once\n", second)
+    assert (other.path, documents[0].path) == ("b.yaml", "a.yaml")
+
+
+def test_every_mistake_is_reported_each_time() -> None:
+    for _ in range(2):
+        diagnostics = Diagnostics()
+        documents = read_documents("a.yaml", "op: fine\n---\nop: [1\n", diagnostics)
+        assert [text_of(each.root, "op").value for each in documents] == ["fine"]
+        assert len(diagnostics.found) == 1
 
 
 def test_nothing_is_resolved() -> None:
