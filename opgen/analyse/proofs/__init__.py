@@ -9,6 +9,7 @@ remainder.py   what of a faulty declaration can be run all the same
 defaults.py    defaults of attrs against their bounds
 probes.py      values of attrs on both sides of each bound
 ends.py        accesses at the ends of the bounds
+adjoints.py    the adjoints of one call
 gradients.py   how the adjoint of each operand is computed
 formulas.py    the value and the adjoints of a test, in LaTeX
 """

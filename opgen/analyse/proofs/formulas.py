@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from opgen_runtime.base.errors import OpgenError
 from opgen_runtime.compute import te
-from opgen_runtime.compute.te.derivative import pullback
 from opgen_runtime.compute.te.latex import to_latex
 
 from ...model import CheckedFormulas
@@ -17,22 +16,16 @@ def formulas(trials: Trials, bound: BoundSample, kinds: Mapping[str, str], first
     """Those of the call; `kinds`: how the adjoint of each float operand is computed, where `first` counts of ties."""
     if trials.assembled.compute is None or not trials.can_build(bound):
         return CheckedFormulas()
-    operands, outputs = trials.tensors(bound)
-    results = outputs[: len(bound.binding.outputs)]
-    value = to_latex(results)
+    adjoints = trials.adjoints(bound, first)
+    value = to_latex(adjoints.results)
     if value is None:
         return CheckedFormulas()  # and what is longer still is not looked at
-    names = ["grad"] if len(results) == 1 else [f"grad_{each.name}" for each in results]
-    cotangents = [
-        te.placeholder(name, each.shape, str(each.dtype)) if each.dtype.is_float else None
-        for name, each in zip(names, results, strict=True)
-    ]
     gradients: dict[str, str | None] = {}
-    for name, operand in zip(trials.names, operands, strict=True):
+    for name, operand in zip(trials.names, adjoints.operands, strict=True):
         if kinds.get(name) not in ("gather", "update") or not isinstance(operand, te.Tensor):
             continue
         try:
-            adjoint = pullback(results, cotangents, operand, first=first)
+            adjoint = adjoints.of(operand)
         except OpgenError:
             continue
         if adjoint is not None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from opgen_runtime.base.errors import OpgenError
-from opgen_runtime.compute import te
-from opgen_runtime.compute.te.derivative import kind_of, pullback
+from opgen_runtime.compute.te.derivative import kind_of
 
 from ...model import CheckedGradient
 from ...model.opdef import OpDef
@@ -56,21 +55,16 @@ def _floats(trials: Trials, bound: BoundSample) -> Iterator[str]:
 
 
 def _derived(trials: Trials, bound: BoundSample, names: Sequence[str], first: bool) -> dict[str, str]:
-    operands, outputs = trials.tensors(bound)
-    results = outputs[: len(bound.binding.outputs)]
-    cotangents = [
-        te.placeholder(f"grad{k}", each.shape, str(each.dtype)) if each.dtype.is_float else None
-        for k, each in enumerate(results)
-    ]
+    adjoints = trials.adjoints(bound, first)
     found: dict[str, str] = {}
-    for name, operand in zip(trials.names, operands, strict=True):
+    for name, operand in zip(trials.names, adjoints.operands, strict=True):
         if name not in names:
             continue
         wrt = next(
             each for each in (operand if isinstance(operand, tuple) else (operand,)) if each.dtype.is_float
         )
         try:
-            found[name] = kind_of(pullback(results, cotangents, wrt, first=first))
+            found[name] = kind_of(adjoints.of(wrt))
         except OpgenError as error:
             found[name] = f"none: {error}"
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
 from opgen_runtime.base.errors import AttrError, OpgenError, without_frames
@@ -14,6 +14,7 @@ from opgen_runtime.operator.types import Binding, TensorType, bind
 
 from ...model import CheckedAttr, CheckedSignature
 from ...model.opdef import OpDef
+from .adjoints import Adjoints
 from .assemble import Assembled, Assembler
 from .located import PYTHON_ERRORS
 from .samples import Sample
@@ -72,6 +73,7 @@ class Trials:
         self._built: dict[object, Built | Exception] = {}
         self._refused: dict[object, Exception | None] = {}  # why what stands not in `_built` cannot be built
         self._proved = Proved()
+        self._adjoints: dict[Hashable, tuple[Adjoints, int]] = {}  # with the steps that building them took
 
     def bind(self, sample: Sample) -> BoundSample | Refused:
         """The sample with its attrs and binding."""
@@ -87,6 +89,7 @@ class Trials:
                 if isinstance(found, BaseException):
                     without_frames(found)
             kept.clear()
+        self._adjoints.clear()
 
     def fits(self, sample: Sample) -> bool:
         """Whether the sample can be bound."""
@@ -166,11 +169,19 @@ class Trials:
             self._built[key] = self.build(bound)
         return self._built[key]
 
-    def tensors(self, bound: BoundSample) -> tuple[tuple[Any, ...], Sequence[te.Tensor]]:
-        """The operands and the results of a sample that can be built, as tensors."""
+    def adjoints(self, bound: BoundSample, first: bool) -> Adjoints:
+        """What is derived of a sample that can be built, once for each signature; `first`: as in `pullback`."""
         self.meter.reset()
+        key = bound.sample.key, first
+        known = self._adjoints.get(key)
+        if known is not None:
+            self.meter.tick(known[1])
+            return known[0]
         operands = _placeholders(self.names, bound.binding)
-        return operands, lang.build(self.assembled, bound.binding, operands, trusted=True)
+        outputs = lang.build(self.assembled, bound.binding, operands, trusted=True)
+        made = Adjoints(operands, outputs[: len(bound.binding.outputs)], first)
+        self._adjoints[key] = made, self.meter.steps
+        return made
 
     def can_build(self, bound: BoundSample) -> bool:
         """Whether the compute expression can be built for a sample.  True of an extern."""
