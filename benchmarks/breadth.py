@@ -95,6 +95,7 @@ ROWS: tuple[Row, ...] = (
         lambda x: np.quantile(x, np.float32([0.25, 0.5, 0.9]), axis=1),
     ),
     Row("median rows of 1000", normal(1000, 1000), lambda x: ops.median(x), lambda x: np.median(x, axis=1)),
+    Row("cumsum 1e7", lambda rng: [rng.standard_normal(10_000_000)], lambda x: ops.cumsum(x), np.cumsum),
     Row("top_p_mask 64 x 50000", probabilities(64, 50_000), lambda x: ops.top_p_mask(x, p=0.9), _nucleus),
 )
 
