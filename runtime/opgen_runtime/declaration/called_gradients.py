@@ -25,8 +25,9 @@ from .declaration import OpDeclaration
 from .evaluate import call_tensors
 from .stated_gradient import stated_gradient
 
-Derive: TypeAlias = Callable[[SeparateCall, str, Sequence[OperandTensors]], Tensor]
-"""`(call, operand, cotangents) -> adjoint` of an operand for which none is declared; a cotangent for each result."""
+Derive: TypeAlias = Callable[[SeparateCall, str, Sequence[OperandTensors]], Tensor | None]
+"""`(call, operand, cotangents) -> adjoint` of an operand for which none is declared, None where it is zero; a
+cotangent for each result."""
 _Value: TypeAlias = "Tensor | tuple[_Value, ...] | None"
 
 
@@ -150,8 +151,8 @@ def _called(op: Op, attrs: object, types: Sequence[Type]) -> Callable[[Sequence[
 
 def _adjoint(
     call: SeparateCall, name: str, root: Tensor, cotangents: Sequence[OperandTensors], derive: Derive
-) -> Tensor:
-    """The adjoint of an operand of a call, over the call's operands, results and their cotangents."""
+) -> Tensor | None:
+    """The adjoint of an operand of a call, over the call's operands, results and their cotangents; None for zero."""
     declaration: OpDeclaration = call.callee
     if name not in declaration.gradients:
         return derive(call, name, cotangents)

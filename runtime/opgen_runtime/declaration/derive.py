@@ -137,11 +137,11 @@ def _states_its_gradient(callee: OpDeclaration) -> bool:
     return bool(callee.gradients or _stated(callee).keys() & _WHOLE)
 
 
-def _derived_of_call(call: SeparateCall, wrt: str, cotangents: Sequence[OperandTensors]) -> Tensor:
-    """The adjoint of an operand of a call, derived from what the called op computes."""
+def _derived_of_call(call: SeparateCall, wrt: str, cotangents: Sequence[OperandTensors]) -> Tensor | None:
+    """The adjoint of an operand of a call, derived from what the called op computes; None where it is zero."""
     given = (*call.operands, *call.results, *cotangents)
     found = derived(call.callee, call.attrs, [type_of_operand(each) for each in given], wrt)
-    return over_operands(found, given)[0]
+    return None if found.is_zero else over_operands(found, given)[0]
 
 
 def ties_of(base: OpDeclaration) -> str:
