@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Final, TypeAlias
 
-from ...base.arith import Analyzer, Cast, Expr, Var, free_vars, holds, post_order
+from ...base.arith import Analyzer, Expr, Var, free_vars, holds, post_order
 from ...base.vocabulary import dataclass
 from .position_tables import is_of_tables, positions
 from .scan_axes import axis_groups, state_regions
@@ -253,12 +253,6 @@ def _join(found: dict[Tensor, Need], tensor: Tensor, more: Need) -> None:
         return
     spans = [(min(a[0], b[0]), max(a[1], b[1])) for a, b in zip(known.region, more.region, strict=True)]
     found[tensor] = Need(tuple(spans), {**known.whole, **more.whole})
-
-
-def _plain(e: Expr) -> Expr:
-    while isinstance(e, Cast):
-        e = e.a
-    return e
 
 
 def _static(dim: int | Expr) -> int:

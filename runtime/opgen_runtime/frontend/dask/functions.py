@@ -50,7 +50,7 @@ class ChunkedFunction:
         program, operands, _ = traced(self._function, args, kwargs, _is_array)
         grids = grids_of([as_dask(each) for each in operands])
         made = partition(program, grids, joined=True)
-        return report(made, Target.parse(TARGET), task_limit())
+        return report(made, Target.parse(TARGET), _task_limit())
 
     def __repr__(self) -> str:
         return f"<{getattr(self, '__name__', 'function')} on chunked arrays>"
@@ -71,7 +71,7 @@ def function(name: str) -> ChunkedFunction:
     return ChunkedFunction(op_function(name))
 
 
-def task_limit() -> int | None:
+def _task_limit() -> int | None:
     """The bytes that each task may have on the cluster whose client is the current one; None without, or no limit."""
     distributed = sys.modules.get("distributed")  # which a client has imported
     if distributed is None:
