@@ -81,6 +81,13 @@ def test_pythons_complex_numbers_as_arguments() -> None:
         assert found[2] == number + 1
 
 
+def test_exponents_that_count_no_factors() -> None:
+    a = VALUES["a"]
+    found, is_short = rt.jit(lambda x: x ** complex("inf"))(a), np.abs(a) < 1
+    assert (found[is_short] == 0).all()
+    assert np.isnan(found[~is_short]).all()
+
+
 @pytest.mark.parametrize("text", ["sort", "argsort", "max", "median", "var", "maximum.reduce"])
 def test_what_has_no_order_is_refused(text: str) -> None:
     function = functions(f"np.{text}(a)")

@@ -76,7 +76,7 @@ def _float_power(x: Tracer, y: Tracer) -> Any:
 def _complex_power(x: Tracer, y: Tracer) -> Any:
     """By squaring, where the exponent is a known integer of few digits, as numpy has it."""
     known = complex(y.expr.data) if isinstance(y.expr, Constant) and not y.expr.data.ndim else 0.5
-    if known.imag != 0 or known.real != int(known.real) or not 0 < abs(known.real) < 100:
+    if known.imag != 0 or not known.real.is_integer() or not 0 < abs(known.real) < 100:
         return ops.power(x, y)
     found: Any = _raised(x, abs(int(known.real)))
     return found if known.real > 0 else ops.divide(1.0, found)
