@@ -78,3 +78,23 @@ def test_blocks_of_reflections(shape: tuple[int, ...]) -> None:
     step = 1e-6 * along
     differences = (value(a + step, numpys=True) - value(a - step, numpys=True)) / 2e-6
     assert np.sum(rt.grad(value)(a) * along) == pytest.approx(differences, rel=1e-5)
+
+
+def test_spectra_of_stacks_with_nan_and_of_deficient_rank() -> None:
+    deficient = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])
+    u, s, vh = eager.svd(np.stack([deficient, np.full((3, 2), np.nan)]))
+    assert np.allclose((u[0] * s[0]) @ vh[0], deficient)
+    assert np.allclose(u[0].T @ u[0], np.eye(2))
+    assert np.argmax(np.abs(vh[0]), axis=1).tolist() == np.argmax(vh[0], axis=1).tolist()
+    assert all(np.isnan(each[1]).all() for each in (u, s, vh))
+    assert rt.jit(lambda a: np.linalg.matrix_rank(a))(deficient) == 1
+    assert np.allclose(rt.jit(lambda a: np.linalg.pinv(a))(deficient), np.linalg.pinv(deficient))
+
+
+def test_gradients_of_singular_values_of_deficient_rank() -> None:
+    deficient = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])
+    length = np.sqrt(70.0)
+    slope = rt.grad(lambda a: np.sum(np.linalg.svdvals(a)[:1]))(deficient)
+    assert np.allclose(slope, deficient / length)
+    norm = rt.grad(lambda a: np.linalg.norm(a, 2))(deficient)
+    assert np.allclose(norm, deficient / length)

@@ -4,4 +4,5 @@ Each takes the inputs as numpy arrays in the order of the declaration, the attrs
 
 unique.py    distinct entries
 boxes.py     non-maximum suppression
+spectra.py   eigenvalues and singular values
 """

@@ -123,6 +123,7 @@ from ._dilation2d import dilation2d as dilation2d
 from ._divide import divide as divide
 from ._dropout import dropout as dropout
 from ._dynamic_quantize import dynamic_quantize as dynamic_quantize
+from ._eigh import eigh as eigh
 from ._einsum import einsum as einsum
 from ._elu import elu as elu
 from ._embedding_bag import embedding_bag as embedding_bag
@@ -412,6 +413,7 @@ from ._strided_slice import strided_slice as strided_slice
 from ._subtract import subtract as subtract
 from ._sum import sum as sum
 from ._symmetric_of_triangle import symmetric_of_triangle as symmetric_of_triangle
+from ._svd import svd as svd
 from ._take import take as take
 from ._tan import tan as tan
 from ._tanh import tanh as tanh

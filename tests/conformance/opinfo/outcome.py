@@ -16,7 +16,7 @@ from opgen_runtime.base.errors import OpgenError
 
 from .adapter import ADAPTERS, UNTRACED
 
-PASSED, REFUSED, WRONG, FOREIGN = "passed", "refused", "wrong", "foreign"
+PASSED, CONVENTION, REFUSED, WRONG, FOREIGN = "passed", "convention", "refused", "wrong", "foreign"
 _IGNORED = {"device", "layout", "memory_format", "non_blocking", "copy", "requires_grad", "pin_memory"}
 _TOLERANCES = {
     "float64": (1e-7, 1e-7),
@@ -29,10 +29,11 @@ _TOLERANCES = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """`status`: one of the four above; `reason`: why it did not pass."""
+    """`status`: one of the above; `reason`: why it did not pass; `results`: which are wrong."""
 
     status: str
     reason: str = ""
+    results: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def tried(name: str, sample: Any, theirs: Callable[..., Any]) -> Outcome | None:
     """How a sample of the operator turns out; None where PyTorch itself raises.  `theirs` takes it, or another one.
 
     Refused is what raises an error of this project, or numpy's own, or has no adapter; any other exception is foreign.
-    Halves are rounded at other places than PyTorch rounds them: what differs from PyTorch's is right, too, where it is
+    Halves are rounded at other places than PyTorch rounds them: what differs from PyTorch's is a convention where it is
     within the tolerance, and twice PyTorch's own greatest error, of what PyTorch gives in float64.
     """
     try:
@@ -68,10 +69,12 @@ def tried(name: str, sample: Any, theirs: Callable[..., Any]) -> Outcome | None:
     outcome = _outcome(ours if name in UNTRACED else rt.jit(ours), ours, arrays, expected)
     if outcome.status == WRONG and any(getattr(each, "dtype", None) in _HALVES for each in expected):
         exact = list(_leaves(theirs(sample.transform(_widened))))
-        return _outcome(ours if name in UNTRACED else rt.jit(ours), ours, arrays, expected, exact)
+        again = _outcome(ours if name in UNTRACED else rt.jit(ours), ours, arrays, expected, exact)
+        return Outcome(CONVENTION, _ROUNDED) if again.status == PASSED else again
     return outcome
 
 
+_ROUNDED = "rounded at other places: of what float64 gives within the tolerance and twice PyTorch's own error"
 _HALVES = (torch.float16, torch.bfloat16)
 
 
@@ -165,32 +168,36 @@ def _compared(found: list[Any], expected: list[Any], exact: list[Any]) -> Outcom
     """How results compare with PyTorch's; `exact`: the same without PyTorch's own roundings, as far as is known."""
     if len(found) != len(expected):
         return Outcome(WRONG, f"{len(found)} results, expected {len(expected)}")
-    for mine, theirs, true in zip(found, expected, exact, strict=True):
-        ours = np.asarray(mine)
-        wanted = to_numpy(theirs) if isinstance(theirs, torch.Tensor) else np.asarray(theirs)
-        if ours.shape != wanted.shape:
-            return Outcome(WRONG, f"shape {ours.shape}, expected {wanted.shape}")
-        wide = np.complex128 if "c" in (ours.dtype.kind, wanted.dtype.kind) else np.float64
-        if ours.dtype.kind in "iub" and wanted.dtype.kind in "iub":
-            same = np.array_equal(ours.astype(wanted.dtype), wanted)
-        else:
-            relative, absolute = _TOLERANCES.get(wanted.dtype.name, _TOLERANCES["float32"])
-            mine_, wanted_ = ours.astype(wanted.dtype).astype(wide), wanted.astype(wide)
-            finite = np.abs(wanted_[np.isfinite(wanted_)])
-            largest = finite.max(
-                initial=1.0
-            )  # sums cancel: what is small beside the others is as exact as they are
-            same = np.allclose(mine_, wanted_, relative, absolute * largest, equal_nan=True)
-            if not same and true is not theirs:
-                true_ = to_numpy(true).astype(wanted.dtype).astype(wide)
-                off = np.abs(wanted_ - true_)
-                farthest = 2 * off[np.isfinite(off)].max(initial=0.0)
-                same = np.allclose(mine_, true_, relative, absolute * largest + farthest, equal_nan=True)
-        if not same:
-            return Outcome(
-                WRONG, f"{ours.dtype} {ours.ravel()[:4]}, expected {wanted.dtype} {wanted.ravel()[:4]}"
-            )
-    return Outcome(PASSED)
+    differs = {
+        k: why
+        for k, each in enumerate(zip(found, expected, exact, strict=True))
+        if (why := _why_different(*each)) is not None
+    }
+    return Outcome(WRONG, next(iter(differs.values())), frozenset(differs)) if differs else Outcome(PASSED)
+
+
+def _why_different(mine: Any, theirs: Any, true: Any) -> str | None:
+    """How a result differs from PyTorch's, and from the true one where that is another; None where it does not."""
+    ours = np.asarray(mine)
+    wanted = to_numpy(theirs) if isinstance(theirs, torch.Tensor) else np.asarray(theirs)
+    if ours.shape != wanted.shape:
+        return f"shape {ours.shape}, expected {wanted.shape}"
+    wide = np.complex128 if "c" in (ours.dtype.kind, wanted.dtype.kind) else np.float64
+    if ours.dtype.kind in "iub" and wanted.dtype.kind in "iub":
+        same = np.array_equal(ours.astype(wanted.dtype), wanted)
+    else:
+        relative, absolute = _TOLERANCES.get(wanted.dtype.name, _TOLERANCES["float32"])
+        mine_, wanted_ = ours.astype(wanted.dtype).astype(wide), wanted.astype(wide)
+        finite = np.abs(wanted_[np.isfinite(wanted_)])
+        # Sums cancel: what is small beside the others is as exact as they are.
+        absolute *= finite.max(initial=1.0)
+        same = np.allclose(mine_, wanted_, relative, absolute, equal_nan=True)
+        if not same and true is not theirs:
+            true_ = to_numpy(true).astype(wanted.dtype).astype(wide)
+            off = np.abs(wanted_ - true_)
+            farthest = 2 * off[np.isfinite(off)].max(initial=0.0)
+            same = np.allclose(mine_, true_, relative, absolute + farthest, equal_nan=True)
+    return None if same else f"{ours.dtype} {ours.ravel()[:4]}, expected {wanted.dtype} {wanted.ravel()[:4]}"
 
 
 def _leaves(value: Any) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from dataclasses import dataclass
 from typing import Final
 
 OUTSIDE: Final = {
@@ -21,10 +22,49 @@ OUTSIDE: Final = {
     "it is PyTorch's own inside": "_* torch.* jiterator_* native_* max_pool2d_with_indices_backward",
 }
 
+
+@dataclass(frozen=True)
+class Convention:
+    """Why both are right, and of which results that is said, by their positions; None: of each."""
+
+    reason: str
+    results: frozenset[int] | None = None
+
+
+_FIRST = "of equal elements the first comes first, which PyTorch leaves open"
+_SIGNS = "of each vector the greatest element is positive; PyTorch leaves signs open"
 CONVENTIONS: Final = {
-    "nn.functional.local_response_norm": "of an even window the longer half lies behind, as in ONNX, not before",
-    **dict.fromkeys(("argsort", "kthvalue", "sort", "topk"), "of equal elements the first comes first"),
+    "nn.functional.local_response_norm": Convention(
+        "of an even window the longer half lies behind, as in ONNX, not before"
+    ),
+    "argsort": Convention(_FIRST),
+    **dict.fromkeys(("linalg.svd", "svd"), Convention(_SIGNS, frozenset({0, 2}))),
+    "linalg.eigh": Convention(_SIGNS, frozenset({1})),
+    **dict.fromkeys(("kthvalue", "sort", "topk"), Convention(_FIRST, frozenset({1}))),
 }
+_TRIANGLE = "the gradient is that of the triangle which is read; PyTorch's has the other one, too"
+CONVENTIONS_OF_GRADIENTS: Final = {
+    **dict.fromkeys(("linalg.svd", "svd"), Convention(_SIGNS)),
+    **dict.fromkeys(
+        (
+            "cholesky",
+            "cholesky_inverse",
+            "linalg.cholesky",
+            "linalg.cholesky_ex",
+            "linalg.eigh",
+            "linalg.eigvalsh",
+        ),
+        Convention(_TRIANGLE),
+    ),
+    "cholesky_solve": Convention(_TRIANGLE, frozenset({1})),
+    "nn.functional.ctc_loss": Convention("PyTorch's gradient is that of the logits, before log_softmax"),
+}
+
+
+def convention(name: str, results: frozenset[int], gradients: bool) -> str | None:
+    """Why these results of an operator, or gradients, differ and are right; None where nothing is said of them."""
+    found = (CONVENTIONS_OF_GRADIENTS if gradients else CONVENTIONS).get(name)
+    return found.reason if found and (found.results is None or results <= found.results) else None
 
 
 def why_outside(name: str) -> str | None:

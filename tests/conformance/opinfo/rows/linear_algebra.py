@@ -209,3 +209,49 @@ def cdist(a: Any, b: Any, p: float = 2.0, compute_mode: str = "") -> Any:
 def pdist(a: Any, p: float = 2.0) -> Any:
     rows, columns = np.triu_indices(a.shape[0], 1)
     return ops.cdist(a, a, p=float(p))[rows, columns]
+
+
+@adapts("svd")
+def svd(a: Any, some: bool = True, compute_uv: bool = True) -> Any:
+    if (not some and a.shape[-1] != a.shape[-2]) or not compute_uv:
+        raise NotImplementedError("as many vectors as there are rows, or zeros for vectors")
+    u, s, vh = ops.svd(a)
+    return u, s, np.swapaxes(vh, -1, -2)
+
+
+@adapts("linalg.svd")
+def linalg_svd(a: Any, full_matrices: bool = True, *, driver: Any = None) -> Any:
+    if full_matrices and a.shape[-1] != a.shape[-2]:
+        raise NotImplementedError("as many vectors as there are rows and columns")
+    return ops.svd(a)
+
+
+table({"linalg.svdvals": lambda a, *, driver=None: ops.svd(a)[1],
+       "linalg.eigh": np.linalg.eigh, "linalg.eigvalsh": np.linalg.eigvalsh,
+       "pinverse": lambda a, rcond=1e-15: np.linalg.pinv(a, rcond)})  # fmt: skip
+
+
+def _relative(atol: Any, rtol: Any) -> Any:
+    """PyTorch's relative tolerance; an absolute one beside it is refused."""
+    if atol is not None and (hasattr(atol, "shape") or atol):
+        raise NotImplementedError("np.linalg takes relative tolerances")
+    return rtol if hasattr(rtol, "shape") or rtol is not None or atol is None else 0.0
+
+
+@adapts("linalg.pinv")
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
+    return np.linalg.pinv(a, hermitian=hermitian, rtol=_relative(atol, rtol if rcond is None else rcond))
+
+
+@adapts("linalg.pinv[singular]")
+def pinv_of_product(a: Any, b: Any) -> Any:
+    return pinv(np.matmul(a, np.swapaxes(b, -1, -2)))
+
+
+@adapts("linalg.matrix_rank")
+def matrix_rank(
+    a: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
+) -> Any:
+    if tol is None and atol is not None and rtol is None:
+        tol = atol
+    return np.linalg.matrix_rank(a, tol, hermitian, rtol=_relative(None if tol is atol else atol, rtol))

@@ -313,7 +313,7 @@ FORMS: dict[str, str] = {
         (a) | (a, axis=1, ord=1) | (t, axis=(0, 1), keepdims=True) | (i) | (v, ord=np.inf) | (v, ord=0)
         (a, axis=2)
     """,
-    "linalg.cond": "(s, 'fro') | (s, np.inf) | (s, -1) | (a, 1)",
+    "linalg.cond": "(s, 'fro') | (s, np.inf) | (s, -1) | (a, 1) | (s) | (a, 2) | (s, -2)",
     "linalg.matrix_power": "(s, 0) | (s, 1) | (s, -2) | (np.stack([s, s]), 2) | (i[:, :2], 3) | (a, 2)",
     "linalg.multi_dot": "([a, s, s]) | ((v, s)) | ((v, s, w)) | ((i, j.T, i))",
     "linalg.cross": "(i, j) | (a, v) | (s, s, axis=0) | (a[:, :2], b[:, :2])",
@@ -327,6 +327,9 @@ FORMS: dict[str, str] = {
     "linalg.trace": "(t) | (s, offset=1) | (i, dtype=np.float32) | (u)",
     "linalg.vecdot": "(a, v) | (s, s, axis=0) | (i, j) | (a, s)",
     "linalg.pinv linalg.matrix_rank linalg.svdvals": "(s) | (a) | (t)",
+    "linalg.pinv": "(a, rcond=0.5) | (a, rtol=None)",
+    "linalg.matrix_rank": "(a, 0.5) | (a, rtol=0.5) | (v)",
+    "linalg.svd": "(s, compute_uv=False) | (t, compute_uv=False)",
     "linalg.eigvalsh": "(s) | (s, 'U') | (np.stack([s, s])) | (a)",
     "linalg.lstsq": "(s, v, rcond=None)",
 }  # fmt: skip

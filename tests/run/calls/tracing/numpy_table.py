@@ -72,6 +72,7 @@ CALLS = {
     "np.linalg": """
         cross(a, b) | diagonal(s) | matmul(a, s) | matrix_power(s, 3) | matrix_transpose(a) | multi_dot((a, s, v))
         cholesky(s @ s.T) | solve(s, v) | inv(s) | det(s) | slogdet(s) | qr(a) | cond(s, 1)
+        eigh(s)[0] | eigvalsh(s) | svd(a, compute_uv=False) | svdvals(a) | pinv(a) | matrix_rank(a)
         tensorinv(s, 1) | tensorsolve(s, v) | norm(a, 1) | outer(v, w) | matrix_norm(a, ord=np.inf)
         tensordot(a, s, axes=1) | trace(s) | vecdot(a, b) | vector_norm(a, axis=1)
     """,
@@ -92,7 +93,7 @@ _ABOUT = "it is about Python's objects or numpy's settings, not about values of 
 _OLD = "numpy is about to lose it; it is `np.vstack`"
 _DATES = "dates and text are no dtypes of the runtime"
 _COMPLEX = "its values are complex, and no declared op computes them"
-_DECOMPOSES = "no declared op finds eigenvalues or singular values (`ops.lstsq` solves systems of full rank)"
+_RANK = "it gives the rank and the residuals, too; `ops.lstsq` solves systems of full rank, and `ops.pinv` the others"
 REASONS = {
     _SIZES: """
         intersect1d setdiff1d setxor1d polydiv trim_zeros bincount
@@ -136,9 +137,7 @@ REASONS = {
     _COMPLEX: """
         eig eigvals roots sort_complex
     """,
-    _DECOMPOSES: """
-        eigh eigvalsh lstsq matrix_rank pinv svd svdvals
-    """,
+    _RANK: "lstsq",
 }
 
 OUTSIDE = {_TEXT, _ABOUT, _DATES}

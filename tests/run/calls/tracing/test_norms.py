@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import opgen_runtime as rt
-from opgen_runtime.base.errors import CallError
 
 MATRIX = (np.arange(12, dtype=np.float32) - 4).reshape(3, 4)
 PLACES = np.array([0.0, 1.0, 3.0, 7.0])
@@ -33,7 +32,7 @@ def test_of_vectors(order: Any) -> None:
     _same(lambda x: np.linalg.vector_norm(x, ord=2 if order is None else order), MATRIX)
 
 
-@pytest.mark.parametrize("order", [None, "fro", 1, -1, np.inf, -np.inf])
+@pytest.mark.parametrize("order", [None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf])
 def test_of_matrices(order: Any) -> None:
     _same(lambda x: np.linalg.norm(x, order, (1, 0)), MATRIX)
     _same(lambda x: np.linalg.norm(x, order, (0, 2), keepdims=True), MATRIX.reshape(2, 3, 2))
@@ -48,7 +47,6 @@ def test_of_nothing() -> None:
 @pytest.mark.parametrize(
     ("function", "kind", "message"),
     [
-        (lambda x: np.linalg.norm(x, "nuc"), CallError, "no norm is made of singular values"),
         (lambda x: np.linalg.norm(x, 3), ValueError, "Invalid norm order for matrices"),
         (lambda x: np.linalg.norm(x, "fro", 1), ValueError, "Invalid norm order 'fro' for vectors"),
         (lambda x: np.linalg.norm(x[None], 1), ValueError, "Improper number of dimensions"),

@@ -83,10 +83,69 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 @maps("linalg.cond")
 def cond(x: Any, p: Any = None) -> Any:
     if p is None or p in (2, -2):
-        raise CallError("np.linalg.cond while a function is traced takes the norms 1, -1, inf, -inf and fro")
+        values: Any = svdvals(x)
+        first, last = values[..., 0], values[..., -1]
+        return last / first if p == -2 else first / last
     a = _matrices("cond", x)
     norms = [np.linalg.norm(each, p, axis=(-2, -1)) for each in (a, ops.inv(a))]
     return norms[0] * norms[1]
+
+
+@maps("linalg.eigh")
+def eigh(a: Any, UPLO: str = "L") -> Any:
+    return tuple(ops.eigh(_symmetric(_matrices("eigh", a), UPLO.upper() == "L")))
+
+
+def _symmetric(x: Any, lower: bool) -> Any:
+    """The symmetric matrices of a triangle."""
+    turned = np.swapaxes(x, -1, -2)
+    return np.where(np.tri(x.shape[-1], dtype=bool), *((x, turned) if lower else (turned, x)))
+
+
+@maps("linalg.eigvalsh")
+def eigvalsh(a: Any, UPLO: str = "L") -> Any:
+    return eigh(a, UPLO)[0]
+
+
+@maps("linalg.svd")
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    x = _matrices("svd", a, square=False)
+    if full_matrices and compute_uv and x.shape[-1] != x.shape[-2]:
+        raise CallError(
+            "np.linalg.svd while a function is traced gives as many vectors as there are singular values: write "
+            f"full_matrices=False for matrices of {x.shape[-2]} x {x.shape[-1]}"
+        )
+    found = tuple(ops.svd(x))
+    return found if compute_uv else found[1]
+
+
+@maps("linalg.svdvals")
+def svdvals(x: Any, /) -> Any:
+    return svd(x, compute_uv=False)
+
+
+@maps("linalg.pinv")
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = 1e-15) -> Any:
+    x = _matrices("pinv", a, square=hermitian)
+    u, s, vh = svd(_symmetric(x, True) if hermitian else x, full_matrices=False)
+    counts = s > _cut(x, s, rtol if rcond is None else rcond)
+    inverse = np.where(counts, 1 / np.where(counts, s, 1), 0)
+    return np.matmul(np.swapaxes(vh, -1, -2) * inverse[..., None, :], np.swapaxes(u, -1, -2))
+
+
+@maps("linalg.matrix_rank")
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    if tensor(A).ndim < 2:
+        return np.astype(np.any(np.not_equal(A, 0)), np.int64)
+    x = _matrices("matrix_rank", A, square=hermitian)
+    s = svdvals(_symmetric(x, True) if hermitian else x)
+    return np.count_nonzero(s > (_cut(x, s, rtol) if tol is None else tensor(tol)[..., None]), axis=-1)
+
+
+def _cut(x: Tracer, s: Any, share: Any) -> Any:
+    """The singular value that counts as 0: a share of the greatest, by default eps times the greater extent."""
+    share = max(x.shape[-2:]) * float(np.finfo(x.dtype).eps) if share is None else tensor(share)[..., None]
+    return to(share, x.dtype) * np.max(s, axis=-1, keepdims=True, initial=0)
 
 
 @maps("linalg.tensorinv")

@@ -1,4 +1,4 @@
-"""numpy's norms of vectors and matrices; those of singular values are refused."""
+"""numpy's norms of vectors and matrices."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import numpy
 
 from .... import ops
-from ....base.errors import CallError
 from .functions import maps
 from .operands import reduced_axes, tensor
 from .statistics import Axis, floats
@@ -70,14 +69,18 @@ def _vector(x: Any, ord: Order, axes: tuple[int, ...], keepdims: bool | int) -> 
 
 
 def _matrix(x: Any, ord: Order, axes: tuple[int, ...], keepdims: bool | int) -> Any:
-    """The greatest or least sum of absolute values in a column (1, -1) or a row (inf, -inf), or that of Frobenius."""
+    """The greatest or least sum of absolute values in a column (1, -1) or a row (inf, -inf); the greatest or least
+    singular value (2, -2) or the sum of them (nuc); or the norm of Frobenius."""
     rows, columns = axes
     if ord in (None, "fro", "f"):
         return _length(x, axes, keepdims)
     if ord in (2, -2, "nuc"):
-        raise CallError(
-            f"np.linalg.norm: ord is {ord!r}; while a function is traced, no norm is made of singular values"
-        )
+        values = ops.svd(np.moveaxis(x, axes, (-2, -1)))[1]
+        if ord == -2:
+            found = np.min(values, axis=-1)
+        else:
+            found = np.max(values, axis=-1, initial=0) if ord == 2 else np.sum(values, axis=-1)
+        return np.expand_dims(found, axes) if keepdims else found
     if ord not in (1, -1, np.inf, -np.inf):
         raise ValueError("Invalid norm order for matrices.")
     summed, other = (rows, columns) if ord in (1, -1) else (columns, rows)
