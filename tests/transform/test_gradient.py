@@ -163,7 +163,10 @@ def test_a_gradient_of_ones_own() -> None:
             r"the result is Tensor\[\(5, 6\), float64\]; rt.grad needs one float",
         ),
         (lambda: rt.grad(lambda x: (x * 1.0).sum())(np.arange(3)), r"argument 0 is Tensor\[\(3,\), int64\]"),
-        (lambda: rt.grad(lambda x: x)(3), "argument 0 is int, and only floats and complex numbers have a gradient"),
+        (
+            lambda: rt.grad(lambda x: x)(3),
+            "argument 0 is int, and only floats and complex numbers have a gradient",
+        ),
         (lambda: rt.grad(lambda x: x, argnums=2)(X), "argnums is 2, found 1 arguments"),
         (
             lambda: rt.grad(lambda x: x, argnums="x")(X),
