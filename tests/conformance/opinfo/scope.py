@@ -33,10 +33,9 @@ class Convention:
 
 _FIRST = "of equal elements the first comes first, which PyTorch leaves open"
 _SIGNS = "of each vector the greatest element is positive; PyTorch leaves signs open"
+_WINDOW = Convention("of an even window the longer half lies behind, as in ONNX, not before")
 CONVENTIONS: Final = {
-    "nn.functional.local_response_norm": Convention(
-        "of an even window the longer half lies behind, as in ONNX, not before"
-    ),
+    "nn.functional.local_response_norm": _WINDOW,
     "argsort": Convention(_FIRST),
     **dict.fromkeys(("linalg.svd", "svd"), Convention(_SIGNS, frozenset({0, 2}))),
     "linalg.eigh": Convention(_SIGNS, frozenset({1})),
@@ -44,6 +43,7 @@ CONVENTIONS: Final = {
 }
 _TRIANGLE = "the gradient is that of the triangle which is read; PyTorch's has the other one, too"
 CONVENTIONS_OF_GRADIENTS: Final = {
+    "nn.functional.local_response_norm": _WINDOW,
     **dict.fromkeys(("linalg.svd", "svd"), Convention(_SIGNS)),
     **dict.fromkeys(
         (
