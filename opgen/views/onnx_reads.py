@@ -131,8 +131,11 @@ class Reads(Nodes):
         return isinstance(node, ast.Name) and node.id in self.op.signature.dtypes
 
     def _known(self, test: ast.expr) -> bool | None:
-        """A condition on dtypes or attrs, decided for float operands and for defaults; None of any other."""
+        """A condition on dtypes or attrs, decided for real operands, of floats if that matters, and for defaults; None of
+        any other."""
         match test:
+            case ast.Call(func=ast.Name(id="iscomplex"), args=[_]):
+                return False
             case ast.Call(func=ast.Name(id="isfloat"), args=[_]):
                 self.for_floats("its dtype decides what is computed")
                 return True

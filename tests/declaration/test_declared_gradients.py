@@ -47,7 +47,7 @@ INPUTS = {
     "hermite_polynomial_he": DEGREES, "laguerre_polynomial_l": DEGREES, "legendre_polynomial_p": DEGREES,
     "clip": ROWS, "softplus": ROWS, "softsign": ROWS,
     "det": MATRIX, "inv": MATRIX, "slogdet": MATRIX, "solve": SYSTEM, "solve_triangular": SYSTEM,
-    "qr": TALL, "lstsq": {**TALL, "b": "float64[5, 2]"},
+    "qr": TALL, "svd": TALL, "eigh": MATRIX, "lstsq": {**TALL, "b": "float64[5, 2]"},
     "dft": {"re_data": "float64[3, 5]", "im_data": "float64[3, 5]"},
     "conv1d": {"data": "float64[1, 2, 6]", "weight": "float64[3, 2, 3]"},
     "conv2d": {"data": "float64[1, 2, 5, 4]", "weight": "float64[3, 2, 3, 2]"},

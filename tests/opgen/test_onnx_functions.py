@@ -77,7 +77,7 @@ def test_the_function_is_the_op(path: Path) -> None:
 
 def test_the_others_have_a_reason() -> None:
     assert len(FILES) == len(ops.__all__)
-    assert len(MAPPED) == 101
+    assert len(MAPPED) == 102
 
 
 def test_what_has_no_function() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import opgen_runtime as rt
 from opgen_runtime import ir, ops, te
 from opgen_runtime.base.target import Target
 from opgen_runtime.lower.library.schedules import generic
@@ -88,3 +89,18 @@ def test_axes_that_are_one_loop_count_as_one() -> None:
     out = te.compute((64, 7, 7), lambda i, j, k: te.exp(x[j * 7 + k, i]) + y[i, j, k], name="C")
     schedule = generic([out], Target.parse("llvm -mcpu=x86-64-v4 -num-threads=1"))
     assert [leaf.extent for leaf in schedule[out].leaves] == [1, 4, 64, 16]
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (3, 5, 5), (2, 17, 17)])
+def test_squares_that_overlap_beside_reads_that_are_chosen(shape: tuple[int, ...]) -> None:
+    """The last square of a line begins before the one before ends; what is read as it lies is inside, too."""
+    x = np.random.default_rng(0).normal(size=shape).astype("float32")
+
+    def mirrored(x: np.ndarray) -> np.ndarray:
+        return np.where(np.tri(shape[-1], dtype=bool), x, np.swapaxes(x, -1, -2))
+
+    def halves(x: np.ndarray) -> np.ndarray:
+        return np.tril(x) + np.swapaxes(np.tril(x, -1), -1, -2)
+
+    for function in (mirrored, halves):
+        np.testing.assert_array_equal(rt.jit(function)(x), function(x))

@@ -206,12 +206,15 @@ def trips(loop: For) -> int | None:
     return None
 
 
-def most_trips(loop: For) -> int | None:
-    """A constant that the number of iterations of a loop from 0 does not exceed; None where none is known."""
-    known = trips(loop)
-    if known is not None or not isinstance(loop.minimum, Const) or loop.minimum.value != 0:
-        return known
-    return _most(loop.extent)
+def upper_bound(loop: For) -> int | None:
+    """A constant that the variable of a loop from 0 stays below; None where none is known.
+
+    for i in range(0, 6, 4): i is 0 and 4, below 5
+    """
+    if not isinstance(loop.minimum, Const) or loop.minimum.value != 0:
+        return None
+    most = _most(loop.extent)
+    return most if most is None or most < 1 else (most - 1) // loop.step * loop.step + 1
 
 
 def _most(e: Expr) -> int | None:

@@ -48,7 +48,7 @@ from ..nodes.stmt import (
     TransposedLoad,
 )
 from ..nodes.vector import Lanes, splat
-from ..nodes.visit import StmtMutator, most_trips
+from ..nodes.visit import StmtMutator, upper_bound
 
 R = TypeVar("R", bound=Expr)
 
@@ -65,7 +65,7 @@ class _Rewrite(StmtMutator):
         self.vector_vars: dict[Var, int] = {}
 
     def loop(self, s: For) -> Stmt:
-        self._takes(s.var, most_trips(s))
+        self._takes(s.var, upper_bound(s))
         return super().loop(s)
 
     def _takes(self, var: Var, count: int | None) -> None:

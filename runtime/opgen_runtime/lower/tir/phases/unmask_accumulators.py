@@ -30,7 +30,7 @@ from ....base.arith.relax import Relaxer
 from ..analysis.region import is_within
 from ..nodes.stmt import Allocate, Buffer, For, If, LetStmt, Load, PrimFunc, Ramp, Splat, Stmt, Store
 from ..nodes.vector import is_multiple, lanes_of
-from ..nodes.visit import StmtMutator, children, exprs, most_trips, statements
+from ..nodes.visit import StmtMutator, children, exprs, statements, upper_bound
 
 
 def unmask_accumulators(func: PrimFunc) -> PrimFunc:
@@ -50,7 +50,7 @@ class _Accumulators(StmtMutator):
         self.room = room  # bits of all vector registers
 
     def loop(self, s: For) -> Stmt:
-        self.trips[s.var] = most_trips(s)
+        self.trips[s.var] = upper_bound(s)
         return super().loop(s)
 
     def allocate(self, s: Allocate) -> Stmt:

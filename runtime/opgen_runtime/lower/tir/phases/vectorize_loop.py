@@ -36,7 +36,7 @@ from ..nodes.stmt import (
     Store,
 )
 from ..nodes.vector import MAX_LANES, NotVectorizable, lanes_of, splat, vectorize_expr
-from ..nodes.visit import StmtMutator, block, exprs, map_exprs, most_trips, statements
+from ..nodes.visit import StmtMutator, block, exprs, map_exprs, statements, upper_bound
 
 
 def vectorize_loop(func: PrimFunc) -> PrimFunc:
@@ -52,7 +52,7 @@ class _Vectorize(StmtMutator):
         self.trips: dict[Var, int | None] = {}
 
     def loop(self, s: For) -> Stmt:
-        self.trips[s.var] = most_trips(s)
+        self.trips[s.var] = upper_bound(s)
         body = self.stmt(s.body)
         if s.kind is not ForKind.VECTORIZED:
             return s if body is s.body else For(s.var, s.minimum, s.extent, s.kind, body)
@@ -183,7 +183,7 @@ class _Lanes:
         minimum, extent = self.expr(s.minimum), self.expr(s.extent)
         if lanes_of(minimum, self.vector_vars) > 1 or lanes_of(extent, self.vector_vars) > 1:
             raise NotVectorizable
-        self.trips[s.var] = most_trips(s)
+        self.trips[s.var] = upper_bound(s)
         return For(s.var, minimum, extent, s.kind, self.stmt(s.body, mask))
 
     def allocate(self, s: Allocate, mask: Expr | None) -> Stmt:
