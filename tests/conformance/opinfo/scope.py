@@ -44,6 +44,9 @@ CONVENTIONS: Final = {
 _TRIANGLE = "the gradient is that of the triangle which is read; PyTorch's has the other one, too"
 CONVENTIONS_OF_GRADIENTS: Final = {
     "nn.functional.local_response_norm": _WINDOW,
+    "nn.functional.max_unpool1d": Convention(
+        "of values that are put into one place the one that stands there has the gradient, in PyTorch all"
+    ),
     **dict.fromkeys(("linalg.svd", "svd"), Convention(_SIGNS)),
     **dict.fromkeys(
         (
