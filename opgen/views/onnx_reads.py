@@ -131,8 +131,10 @@ class Reads(Nodes):
         return isinstance(node, ast.Name) and node.id in self.op.signature.dtypes
 
     def _known(self, test: ast.expr) -> bool | None:
-        """A condition on dtypes or attrs, decided for real operands, of floats if that matters, and for defaults; None of
-        any other."""
+        """A condition on dtypes or attrs, decided for real operands, for floats if that matters, and for defaults.
+
+        None of any other.
+        """
         match test:
             case ast.Call(func=ast.Name(id="iscomplex"), args=[_]):
                 return False
