@@ -114,7 +114,7 @@ def test_what_cannot_be_is_refused() -> None:
         operands(ops.conv2d(v("d", 1, 33, 8, 8), W, kernel_size=(3, 3), **CONV))
     with pytest.raises(ShapeError, match=r"result 'out': dim 0 = 3 cannot be 1"):
         operands(ops.expand_dims(X), t(3, 4))
-    with pytest.raises(DTypeError, match="result 'out' has dtype bool, expected number"):
+    with pytest.raises(DTypeError, match="result 'out' has dtype bool, expected arithmetic"):
         operands(ops.dense(X, W), t(3, 4, dtype="bool"))
 
 
