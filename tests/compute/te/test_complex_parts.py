@@ -61,10 +61,10 @@ def test_a_matrix_product_is_a_real_one() -> None:
     assert te.to_text([real(product)]) == (
         "a: float32[3, 4, 2]\n"
         "b: float32[4, 2, 2]\n"
-        "out_turned[k, part, i1, part]: float32[4, 2, 2, 2] = b[k, i1, part] if part == 0 else "
+        "out_rotated[k, part, i1, part]: float32[4, 2, 2, 2] = b[k, i1, part] if part == 0 else "
         "b[k, i1, 1] * -1.0 if part == 0 else b[k, i1, 0]\n"
         "out[i0, i1, part]: float32[3, 2, 2] = "
-        "sum(a[i0, k, part_1] * out_turned[k, part_1, i1, part] for k in range(4) for part_1 in range(2))\n"
+        "sum(a[i0, k, part_1] * out_rotated[k, part_1, i1, part] for k in range(4) for part_1 in range(2))\n"
     )
 
 
@@ -74,7 +74,7 @@ def test_products_of_rows_are_summed_by_parts() -> None:
     square = te.compute(
         "out", (), "complex64", lambda: te.reduce("sum", k, mul(te.read(Z, k.var), te.read(Z, k.var)))
     )
-    assert "turned" not in te.to_text([real(square)])
+    assert "rotated" not in te.to_text([real(square)])
 
 
 def test_the_same_values() -> None:

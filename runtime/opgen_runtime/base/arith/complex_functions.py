@@ -201,7 +201,7 @@ def _of_parts(fn: Callable[[Expr, Expr], Pair]) -> Callable[[Expr], Expr]:
     return lambda z: complex_number(*fn(*parts(z)))
 
 
-def _turned(fn: Callable[[Expr, Expr], Pair]) -> Callable[[Expr], Expr]:
+def _of_rotated(fn: Callable[[Expr, Expr], Pair]) -> Callable[[Expr], Expr]:
     """f(z) as -i g(iz), where g is odd and maps conjugates to conjugates: sin by sinh, tan by tanh."""
 
     def apply(z: Expr) -> Expr:
@@ -263,9 +263,9 @@ OF_COMPLEX: Final[dict[str, Callable[..., Expr]]] = {
     "log1p": _log1p,
     "sqrt": _sqrt,
     "rsqrt": lambda z: div(1.0, _sqrt(z)),
-    "sin": _turned(sinh_parts),
+    "sin": _of_rotated(sinh_parts),
     "cos": _cos,
-    "tan": _turned(tanh_parts),
+    "tan": _of_rotated(tanh_parts),
     "sinh": _of_parts(sinh_parts),
     "cosh": _of_parts(cosh_parts),
     "tanh": _of_parts(tanh_parts),

@@ -4,7 +4,7 @@
 
 sum(a[i, k] * b[k, j] for k in range(n)), of complex numbers
 -->
-sum(a[i, k, q] * b_turned[k, q, j, part] for k in range(n) for q in range(2)), with (b, 1j * b) along q
+sum(a[i, k, q] * b_rotated[k, q, j, part] for k in range(n) for q in range(2)), with (b, 1j * b) along q
 """
 
 from __future__ import annotations
@@ -104,9 +104,9 @@ def contraction(name: str, axes: Sequence[IterVar], parts: Pair, place: Var) -> 
     if all(axis in used[stored] for axis in used[kept]):
         return None
     which = part_axis("reduce")
-    turned = _turned(f"{name}_turned", factors[stored], (*outer, *reduced), inner)
+    rotated = _rotated(f"{name}_rotated", factors[stored], (*outer, *reduced), inner)
     at = [axis.var for axis in (*outer, *reduced)], [axis.var for axis in inner]
-    read = Read(turned.dtype, turned, (*at[0], which.var, *at[1], place))
+    read = Read(rotated.dtype, rotated, (*at[0], which.var, *at[1], place))
     return replace(real, axes=(*real.axes, which), value=mul(joined(factors[kept], which.var), read))
 
 
@@ -126,7 +126,7 @@ def _size(axes: Sequence[IterVar]) -> int:
     return math.prod([axis.extent for axis in axes if isinstance(axis.extent, int)])
 
 
-def _turned(name: str, pair: Pair, outer: Sequence[IterVar], inner: Sequence[IterVar]) -> Tensor:
+def _rotated(name: str, pair: Pair, outer: Sequence[IterVar], inner: Sequence[IterVar]) -> Tensor:
     """The tensor [*outer, 2, *inner, 2] of a number and, at 1 of the axis between, its product with 1j."""
     which, place = part_axis(), part_axis()
     fresh = [IterVar(Var(INDEX, axis.var.name), axis.extent) for axis in (*outer, *inner)]

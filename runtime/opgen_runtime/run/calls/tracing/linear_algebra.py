@@ -98,8 +98,8 @@ def eigh(a: Any, UPLO: str = "L") -> Any:
 
 def _symmetric(x: Any, lower: bool) -> Any:
     """The symmetric matrices of a triangle."""
-    turned = np.swapaxes(x, -1, -2)
-    return np.where(np.tri(x.shape[-1], dtype=bool), *((x, turned) if lower else (turned, x)))
+    transposed = np.swapaxes(x, -1, -2)
+    return np.where(np.tri(x.shape[-1], dtype=bool), *((x, transposed) if lower else (transposed, x)))
 
 
 @maps("linalg.eigvalsh")
